@@ -160,8 +160,6 @@ class Cells {
 
 constexpr std::string_view kContradicts = "contradicts";  ///< begins the `check` of rows apart
 constexpr std::int64_t kMost = 1 << 20;
-constexpr std::array<std::string_view, 5> kMlps{"gelu", "swiglu", "geglu", "relu", "squared-relu"};
-constexpr std::array<std::string_view, 4> kPositions{"learned", "alibi", "rope", "none"};
 constexpr std::array<std::string_view, 3> kStatuses{"ok", "oom", "failed"};
 constexpr std::array<std::string_view, 2> kFlags{"0", "1"};
 
@@ -191,8 +189,8 @@ std::optional<Transformer> read_shape(Cells& cells, std::optional<std::int64_t> 
   const auto vocab = cells.whole("vocab", 1, 1 << 24);
   const auto kv_heads = cells.whole("kv_heads", 1, 1 << 24);
   const auto ffn_hidden = cells.whole("ffn_hidden", 1, 1 << 24);
-  const auto mlp = cells.choice<Mlp>("mlp", kMlps);
-  const auto position = cells.choice<PositionEmbedding>("position", kPositions);
+  const auto mlp = cells.choice<Mlp>("mlp", kWordsOf<Mlp>);
+  const auto position = cells.choice<PositionEmbedding>("position", kWordsOf<PositionEmbedding>);
   const auto tied = cells.choice<int>("tied_embeddings", kFlags);
   const auto head_dim = cells.whole("head_dim", 1, 1 << 24);
   if (!layers || !hidden || !heads || !vocab || !seq_len) return std::nullopt;

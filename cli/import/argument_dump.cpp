@@ -57,18 +57,17 @@ std::string without_class(const std::string& value) {
   return enumerator ? value.substr(dot + 1) : value;
 }
 
-/// The command line that would have set what is not None or False: `swiglu True` is `--swiglu`.
-std::vector<std::string> as_flags(const LogSection::Arguments& arguments) {
-  std::vector<std::string> words;
+/// The flags that would have set what is not None or False: `swiglu True` is `--swiglu`.
+SaidFlags as_flags(const LogSection::Arguments& arguments) {
+  SaidFlags flags;
   for (const auto& [name, value] : arguments) {
     if (value == "None" || value == "False" || value == "[]") continue;
     if (std::find(std::begin(kOwnNames), std::end(kOwnNames), name) != std::end(kOwnNames)) {
       continue;
     }
-    words.push_back("--" + name);
-    if (value != "True") words.push_back(without_class(value));
+    flags.emplace_back("--" + name, value == "True" ? "" : without_class(value));
   }
-  return words;
+  return flags;
 }
 
 }  // namespace
@@ -86,8 +85,9 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   ImportReport report = std::move(job.report);
   job.report = {};
   job.said.clear();  // of other files
+  job.marks = {};
   job.config_precision.reset();
-  read_megatron_arguments(file, as_flags(arguments), job, NameSource::dump);
+  read_flags(file, as_flags(arguments), job, NameSource::dump);
   settle_batches(job);
   // A dump has hundreds of arguments that do not matter; naming them helps nobody.
   report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());

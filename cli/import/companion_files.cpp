@@ -10,7 +10,6 @@
 #include "cli/import/configs/hugging_face_config.hpp"
 #include "cli/import/files_beside.hpp"
 #include "cli/import/reading.hpp"
-#include "cli/import/settings/megatron_flags.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 
@@ -43,7 +42,7 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
   for (const auto& [key, value] : job.settings) {
     if (key.ends_with("config_file")) all.push_back({value, false, false});
   }
-  const bool shape = job.model.layers && job.model.hidden && !job.says(kModelOverrides);
+  const bool shape = job.model.layers && job.model.hidden && !job.marks.model_overrides;
   for (const auto& [flag, value] : job.models_perhaps) {
     if (names.model || shape) break;
     if (value.ends_with(".json")) all.push_back({value, false, true});

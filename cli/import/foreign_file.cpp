@@ -23,10 +23,9 @@
 #include "cli/import/reading.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/settings/megatron_defaults.hpp"
-#include "cli/import/settings/megatron_flags.hpp"
-#include "cli/import/settings/torchtitan.hpp"
 #include "cli/import/source_files.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -85,62 +84,74 @@ void read_log(const std::string& file, const TrainingLog& log, const ImportNames
   import.job.report = std::move(report);
 }
 
-/// For runs a cluster, where the user names none; and the stack that the arguments fit, where that
-/// cluster's own is not known to (it may lack what they ask for).
+/// The stack of a framework that the files are marked by; for adapters that of its own or PEFT's.
+std::string stack_of_framework(const ImportedJob& job) {
+  const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model");
+  const bool adapts = of_trainer || (job.plan.tuning && *job.plan.tuning != Tuning::full);
+  const bool titan = job.is_of("torchtitan");
+  if (adapts && !titan && !job.says("--num-layers") && !job.megatron_core) {
+    for (const auto& [name, one] : job.names->frameworks) {
+      if (!one.adapter_stack.empty() && job.is_of(name)) return one.adapter_stack;
+    }
+    return job.names->framework("hugging-face").adapter_stack;
+  }
+  if (titan) return job.names->framework("torchtitan").stack;
+  for (const auto& [name, one] : job.names->frameworks) {
+    if (!one.stack.empty() && job.is_of(name)) return one.stack;
+  }
+  return {};
+}
+
+/// The stack that arguments of Megatron fit, DeepSpeed's or not, where the cluster's own is not
+/// known to: it may lack what they ask for. Empty where that one suits.
+std::string stack_of_arguments(const ImportedJob& job, const ImportNames& names, bool runs) {
+  const Framework& own = job.names->framework(job.deepspeed ? "deepspeed" : "megatron-lm");
+  const bool flash = job.plan.attention == AttentionKind::flash;
+  const bool modern = flash || job.megatron_core;
+  const std::optional<Software> usual = look_up(job, names).software;  // the cluster's own
+  const bool suits = usual && usual->framework == own.framework &&
+                     (!flash || !usual->kernels.flash_kernel.empty());
+  const std::int64_t zero = job.plan.zero.value_or(0);
+  const bool sharded = zero > 1;
+  // Hugging Face's and its like, and those that give a shape of their own to PyTorch's FSDP.
+  const bool trainer = sharded && (!job.says("--num-layers") || job.marks.fully_sharded);
+  const bool offered = usual && std::ranges::count(usual->choices.zero, zero) > 0;
+  const std::string& fsdp = job.names->framework("pytorch-fsdp").stack;
+  if (!job.deepspeed && trainer && !offered) return fsdp;
+  if (modern && suits) return usual->name;
+  const bool foreign = usual && !suits && job.deepspeed && (job.says("--num-layers") || sharded);
+  if (!modern && !foreign && (job.cluster || !runs)) return {};
+  // DeepSpeed's stacks were measured before they had flash attention.
+  if (job.deepspeed && (flash || trainer)) {
+    return sharded ? fsdp : job.names->framework("megatron-lm").stack;
+  }
+  return modern || foreign ? own.stack : own.old_stack;
+}
+
+/// For runs a cluster, where the user names none; and a stack that knows what the files ask for.
 void assume_names(Import& import, const ImportNames& names) {
   ImportedJob& job = import.job;
+  const bool runs = !import.runs.empty();
   const auto assume = [&job](const char* what, const std::string& chosen) {
     job.report.assumed.push_back(
         fmt::format("{} {}: no file names it (--{} NAME)", what, chosen, what));
     return chosen;
   };
-  const bool modern = job.plan.attention == AttentionKind::flash || job.megatron_core;
-  if (!job.software &&
-      (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan))) {
-    job.software = assume("software", "torchtitan-2025");
+  if (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan)) {
+    job.marks.trainers.insert("torchtitan");
   }
-  const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model");
-  const bool adapts = of_trainer || (job.plan.tuning && *job.plan.tuning != Tuning::full);
-  if (!job.software && adapts && !job.says("--num-layers") && !job.megatron_core) {
-    job.software = assume("software", job.says(kTune) ? "torchtune-2025" : "hf-peft-2026");
+  if (job.torchtitan.family.ends_with("_causal_lm")) job.marks.trainers.insert("llm-foundry");
+  if (!job.software) {
+    std::string stack = stack_of_framework(job);
+    if (stack.empty()) stack = stack_of_arguments(job, names, runs);
+    if (!stack.empty()) job.software = assume("software", stack);
   }
-  if (!job.software && job.says(kInternEvo)) job.software = assume("software", "internevo-2023");
-  if (!job.software && (job.says("--tp-mode") || job.says("--pp-engine"))) {
-    job.software = assume("software", "nanotron-2025");
-  }
-  if (!job.software && (!job.maxtext.empty() || job.says("--levanter"))) {  // both are JAX's
-    job.software = assume("software", "maxtext-2025");
-  }
-  if (!job.software && job.torchtitan.family.ends_with("_causal_lm")) {  // llm-foundry's
-    job.software = assume("software", "composer-late-2023");
-  }
-  const bool flash = job.plan.attention == AttentionKind::flash;
-  const std::optional<Software> usual = look_up(job, names).software;  // the cluster's own
-  const bool suits = usual &&
-                     usual->framework == (job.deepspeed ? "megatron-deepspeed" : "megatron-lm") &&
-                     (!flash || !usual->kernels.flash_kernel.empty());
-  const std::int64_t zero = job.plan.zero.value_or(0);
-  const bool sharded = zero > 1;
-  // Hugging Face's and its like, and those that give a shape of their own to PyTorch's FSDP.
-  const bool trainer = sharded && (!job.says("--num-layers") || job.says(kFullySharded));
-  const bool offered = usual && std::ranges::count(usual->choices.zero, zero) > 0;
-  if (!job.software && !job.deepspeed && trainer && !offered) {
-    job.software = assume("software", "pytorch-fsdp2-2024");
-  }
-  if (!job.software && modern && suits) job.software = assume("software", usual->name);
-  const bool foreign = usual && !suits && job.deepspeed && (job.says("--num-layers") || sharded);
-  if (!job.software && (modern || foreign || (!job.cluster && !import.runs.empty()))) {
-    // DeepSpeed's stacks were measured before they had flash attention.
-    const char* with_flash = sharded ? "pytorch-fsdp2-2024" : "megatron-core-2024";
-    const char* deepspeed = flash || trainer    ? with_flash
-                            : modern || foreign ? "megatron-deepspeed-2023"
-                                                : "megatron-deepspeed-2022";
-    const char* megatron = modern ? "megatron-core-2024" : "megatron-lm-2021";
-    job.software = assume("software", job.deepspeed ? deepspeed : megatron);
-  }
-  const bool hopper = job.device_type && job.device_type->find("h100") != std::string::npos;
-  if (!job.cluster && !import.runs.empty()) {
-    job.cluster = assume("cluster", hopper ? "dgx-h100" : "dgx-a100");
+  if (!job.cluster && runs) {
+    std::string cluster;
+    for (const auto& [type, name] : job.names->clusters) {  // that of any type first
+      if (job.device_type.value_or("").find(type) != std::string::npos) cluster = name;
+    }
+    if (!cluster.empty()) job.cluster = assume("cluster", cluster);
   }
   for (LoggedRun& run : import.runs) {
     run.job.cluster = job.cluster;
@@ -357,6 +368,9 @@ std::optional<Translated> translate_model_text(const std::string& file, const st
   const Document document = Document::parse(file, without_infinities(text));
   if (!is_hugging_face_config(document)) return std::nullopt;
   ImportedJob job;
+  ForeignNames names;
+  read_families(Library({}).open("import", "families"), names);
+  job.names = std::make_shared<const ForeignNames>(std::move(names));
   read_hugging_face_config(document, job);
   count_parameters(job);
   return Translated{model_json(job.model, file), {}, job.report};

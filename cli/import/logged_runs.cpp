@@ -152,9 +152,9 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   cells["source"] = run.source;
   cells["cluster"] = run.job.cluster.value_or("");
   cells["software"] = run.job.software.value_or("");
-  cells["framework"] = run.torchtitan      ? "torchtitan"
-                       : run.job.deepspeed ? "megatron-deepspeed"
-                                           : "megatron-lm";
+  const char* framework = run.job.deepspeed ? "deepspeed" : "megatron-lm";
+  cells["framework"] =
+      run.torchtitan ? "torchtitan" : run.job.names->framework(framework).framework;
   whole("gpus", run.job.gpus);
   cells["model"] = model.name;
   whole("layers", model.layers);
@@ -163,8 +163,8 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   whole("kv_heads", model.kv_heads);
   whole("ffn_hidden", model.ffn_hidden);
   whole("vocab", model.vocab);
-  if (model.mlp) cells["mlp"] = word(*model.mlp);
-  if (model.position) cells["position"] = word(*model.position);
+  if (model.mlp) cells["mlp"] = name(*model.mlp);
+  if (model.position) cells["position"] = name(*model.position);
   flag("tied_embeddings", model.tied_embeddings);
   each_axis([&](const auto& axis) {
     if (const auto& value = axis.of(plan)) cells[std::string(axis.column)] = cell_of(*value);

@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "cli/import/settings/megatron_arguments.hpp"
+#include "cli/import/job/job_fields.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"
 
 namespace prequel {
 namespace {
+
+constexpr std::int64_t kMostSequences = 1LL << 30;  // of a step
 
 /// The values of a script's variables.
 class MlperfVariables {
@@ -45,21 +46,17 @@ class MlperfVariables {
   const ShellState& state_;
 };
 
+/// The benchmark of fine-tuning has one model and one way, which data/import/mlperf.json says.
 void read_fine_tuning(const MlperfVariables& said, ImportedJob& job) {
-  constexpr std::int64_t kRank = 16, kTokens = 8192;
-  PlanRequest& plan = job.plan;
-  if (job.model_named.empty()) job.model_named = "meta-llama/Llama-2-70b-hf";
-  plan.tuning = Tuning::lora;
-  plan.lora_rank = kRank;
-  plan.lora_targets = WordSet<AdapterTarget>{AdapterTarget::qkv, AdapterTarget::o};
-  if (!plan.seq_len) plan.seq_len = kTokens;
-  if (!job.software) job.software = "mlperf-v5.1";
+  const Framework& mlperf = job.names->framework("mlperf");
+  for (const FrameworkDefault& one : mlperf.defaults) {
+    take_effect(one.set, job);
+    job.report.assumed.push_back(one.told);
+  }
+  if (!job.software) job.software = mlperf.stack;
   const bool narrow = !said.off("FP8");
-  plan.precision = narrow ? Precision::fp8 : Precision::bf16;
-  if (narrow) plan.base_precision = BaseFormat::fp8;
-  job.report.assumed.emplace_back(
-      "llama-2-70b, seq_len 8192, LoRA of rank 16 on attention: MLPerf's benchmark of fine-tuning "
-      "has no other");
+  job.plan.precision = narrow ? Precision::fp8 : Precision::bf16;
+  if (narrow) job.plan.base_precision = BaseFormat::fp8;
 }
 
 }  // namespace
@@ -70,23 +67,27 @@ bool read_mlperf_variables(const std::string& file, const ShellState& state, Imp
   const auto devices = said.number("DGXNGPU");
   const auto rows = said.number("MINIBS");
   if (!nodes || !devices || !rows || *nodes < 1 || *devices < 1 || *rows < 1) return false;
-  std::int64_t ranks = 1;  // of a replica
-  std::vector<std::string> words{"--nnodes", fmt::format("{}", *nodes), "--nproc-per-node",
-                                 fmt::format("{}", *devices)};
-  const auto degree = [&](const char* name, const char* flag) {
-    const std::int64_t value = std::max<std::int64_t>(1, said.number(name).value_or(1));
-    ranks *= value;
-    words.insert(words.end(), {flag, fmt::format("{}", value)});
+  PlanRequest& plan = job.plan;
+  const auto set = [&](const char* flag, std::optional<std::int64_t>& field, std::int64_t value) {
+    field = job.said[flag] = value;
+    return value;
   };
-  degree("TP", "--tensor-model-parallel-size");
-  degree("PP", "--pipeline-model-parallel-size");
-  degree("CP", "--context-parallel-size");
-  if (said.on("SP")) words.emplace_back("--sequence-parallel");
-  words.insert(words.end(),
-               {"--micro-batch-size", fmt::format("{}", said.number("MBS").value_or(1))});
-  const std::int64_t replicas = *nodes * *devices / ranks;
-  words.insert(words.end(), {"--global-batch-size", fmt::format("{}", *rows * replicas)});
-  read_megatron_arguments(file, words, job);
+  const auto degree = [&](const char* name, const char* flag, std::optional<std::int64_t>& field) {
+    return set(flag, field, std::max<std::int64_t>(1, said.number(name).value_or(1)));
+  };
+  set("--nnodes", plan.nodes, *nodes);
+  set("--nproc-per-node", job.gpus_per_node, *devices);
+  const std::int64_t ranks = degree("TP", "--tensor-model-parallel-size", plan.tp) *
+                             degree("PP", "--pipeline-model-parallel-size", plan.pp) *
+                             degree("CP", "--context-parallel-size", plan.cp);  // of a replica
+  if (said.on("SP")) plan.sequence_parallel = true;
+  set("--micro-batch-size", plan.mbs, said.number("MBS").value_or(1));
+  const std::int64_t sequences = *rows * (*nodes * *devices / ranks);
+  if (sequences > kMostSequences) {
+    throw InputError(fmt::format("{}: MINIBS {} of {} replicas: expected at most {} sequences",
+                                 file, *rows, *nodes * *devices / ranks, kMostSequences));
+  }
+  set("--global-batch-size", plan.gbs, sequences);
   if (said.on("FP8_ACT")) job.plan.fp8_activation_store = true;
   if (said.on("FP8_DPA")) job.plan.fp8_attention = true;
   job.script = true;

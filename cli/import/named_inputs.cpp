@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/settings/megatron_flags.hpp"
 #include "cli/import/settings/tokenizers.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -162,7 +161,7 @@ class Completion {
   /// ms-swift has configurations by the stage, DeepSpeed-Chat makes one.
   [[nodiscard]] bool has_own_config() const {
     const bool by_stage = job_.deepspeed_config_file.find('.') == std::string::npos;
-    return (job_.says(kSwift) && by_stage) || job_.says("--data-split");
+    return (job_.is_of("ms-swift") && by_stage) || job_.says("--data-split");
   }
 
   void tell_config() {
@@ -255,7 +254,7 @@ class Completion {
       return;
     }
     if (job_.deepspeed) return follow_overlap_comm();
-    const bool megatron = job_.says("--num-layers") || job_.says(kSwiftMegatron);
+    const bool megatron = job_.says("--num-layers") || job_.is_of("ms-swift-megatron");
     if (!inputs_.software || !megatron) return;
     if (!inputs_.software->framework.starts_with("megatron")) return;
     const GradientOverlap priced = inputs_.software->communication.gradient_overlap;

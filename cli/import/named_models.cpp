@@ -11,8 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/settings/megatron_flags.hpp"
-#include "cli/import/settings/telling_names.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/lower_case.hpp"
@@ -36,7 +34,9 @@ constexpr std::string_view kOfOthers[] = {"token", "vocab",  "merge",   "data", 
 
 /// Tests whether a name in any case has one of these parts.
 bool has_one(const std::string& name, std::span<const std::string_view> parts) {
-  return has_part(lower_case(name), parts);
+  return std::ranges::any_of(parts, [lower = lower_case(name)](std::string_view part) {
+    return lower.find(part) != std::string::npos;
+  });
 }
 
 void note(int rank, std::string what, const std::string& text, ImportedJob& job) {
@@ -160,7 +160,7 @@ void compare_with_named(const Library& library, ImportedJob& job) {
 }  // namespace
 
 void look_up_model(const Library* library, ImportedJob& job) {
-  const bool whole = job.model.layers && job.model.hidden && !job.says(kModelOverrides);
+  const bool whole = job.model.layers && job.model.hidden && !job.marks.model_overrides;
   if (library == nullptr) return;
   if (whole) return compare_with_named(*library, job);
   // Hugging Face's --config_name is a model's, too; else the program may have its model's name.
@@ -171,7 +171,10 @@ void look_up_model(const Library* library, ImportedJob& job) {
     std::string family = name;
     std::ranges::replace(family, '/', '_');
     file = library->model_file(family);
-    if (file) job.said.insert({{"--recipe", 1}, {kTune, 1}});
+    if (file) {
+      job.said.try_emplace("--recipe", 1);
+      job.marks.trainers.insert("torchtune");
+    }
   }
   const bool by_config = !named && file.has_value();
   const bool by_program = !named && !file;

@@ -21,9 +21,8 @@
 #include "cli/import/file_kinds.hpp"
 #include "cli/import/named_models.hpp"
 #include "cli/import/script_sources.hpp"
+#include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
-#include "cli/import/settings/megatron_flags.hpp"
-#include "cli/import/settings/telling_names.hpp"
 #include "cli/import/shell/config_templates.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/import/training_programs.hpp"
@@ -158,20 +157,24 @@ void read_here_document(const std::string& file, const std::string& body, Import
   if (is_deepspeed_config(*document)) read_deepspeed_config(*document, job);
 }
 
-/// Programs that start themselves hear of nodes and devices from the environment.
+bool is_one_of(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// Programs that start themselves, by one word, hear of nodes and devices from the environment.
 void hear_of_devices(LaunchScript& script, ImportedJob& job) {
-  constexpr const char* kPrograms[] = {"llamafactory-cli", "swift", "megatron"};
   constexpr std::pair<const char*, const char*> kVariables[] = {
       {"NNODES", "--nnodes"}, {"NPROC_PER_NODE", "--nproc-per-node"}};
   bool starts = false;
   for (std::size_t i = 0; i < script.words.size(); ++i) {
     const bool first = i == 0 || script.words[i - 1] == kCommandEnd;
-    if (first && script.words[i] == "megatron") job.said.try_emplace(kSwiftMegatron, 1);
-    if (first && script.words[i] == "swift") job.said.try_emplace(kSwift, 1);
-    const bool tunes = script.words[i] == "tune" && i + 1 < script.words.size();
-    if (tunes && script.words[i + 1] == "run") job.said.try_emplace(kTune, 1);
-    starts =
-        starts || (first && std::ranges::find(kPrograms, script.words[i]) != std::end(kPrograms));
+    const std::string two =
+        i + 1 < script.words.size() ? script.words[i] + " " + script.words[i + 1] : "";
+    for (const auto& [name, framework] : job.names->frameworks) {
+      const bool alone = first && is_one_of(framework.commands, script.words[i]);
+      if (alone || is_one_of(framework.commands, two)) job.marks.trainers.insert(name);
+      starts = starts || alone;
+    }
   }
   for (const auto& [variable, flag] : kVariables) {
     const auto found = script.state.variables.find(variable);
@@ -246,7 +249,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   job.script = true;
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
   hear_of_devices(script, job);
-  TrainingWords training = words_of_training(script.words);
+  TrainingWords training = words_of_training(script.words, *job.names);
   script.words = std::move(training.words);
   for (std::string& line : training.told) job.report.assumed.push_back(std::move(line));
   check_programs(source.file, script.words, job);
@@ -256,7 +259,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   (void)take_settings(script.words);
   const std::size_t ignored = job.report.ignored.size();
   read_megatron_arguments(source.file, script.words, job);
-  tell_by_names(ignored, job.report);
+  tell_by_names(ignored, job);
   job.report.read.push_back(source.file + ": launch script");
   for (const std::string& body : script.here_documents) {
     read_here_document(source.file, body, job);
@@ -295,9 +298,7 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
   ShellState& state = reading.state;
   const Library own({});
   const Library& library = names.library == nullptr ? own : *names.library;
-  ForeignNames foreign = read_foreign_names(library.open("import", "names"));
-  foreign.unpriced = read_unpriced(library.open("import", "unpriced"));
-  job.names = std::make_shared<const ForeignNames>(std::move(foreign));
+  job.names = std::make_shared<const ForeignNames>(read_foreign_names(library));
   job.cluster = names.cluster;
   job.software = names.software;
   bool starts_another = false;  // of the files, which that one names

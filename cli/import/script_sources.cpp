@@ -133,7 +133,7 @@ void note_settings(const std::vector<Source>& sources, const std::vector<const S
   ShellState state = state_before(sources, names);
   for (const Source* source : scripts) {
     LaunchScript script = read_launch_script(source->file, source->text, state);
-    std::vector<std::string> words = words_of_training(script.words).words;
+    std::vector<std::string> words = words_of_training(script.words, *job.names).words;
     ConfigValues own = take_settings(words);
     own.merge(all);
     all = std::move(own);

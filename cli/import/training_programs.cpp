@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,81 +15,23 @@
 namespace prequel {
 namespace {
 
-/// A part of a program's path, and what the program does.
-struct Program {
-  std::string_view part;
-  std::string_view what;
-};
-constexpr Program kNoDecoders[] = {
-    {"pretrain_t5", "an encoder and a decoder (T5)"},
-    {"pretrain_bert", "an encoder (BERT)"},
-    {"pretrain_esm", "an encoder (ESM)"},
-    {"train_esm", "an encoder (ESM)"},
-    {"train_geneformer", "an encoder (Geneformer)"},
-    {"pretrain_ict", "encoders for retrieval (ICT)"},
-    {"pretrain_realm", "encoders for retrieval (REALM)"},
-    {"pretrain_biencoder", "encoders for retrieval"},
-    {"pretrain_retro", "a decoder with retrieval (Retro)"},
-    {"pretrain_vision", "an image model"},
-    {"pretrain_vit", "an image model"},
-    {"vlm", "a vision-language model"},
-    {"multimodal/", "a vision-language model"},
-    {"examples/mimo/", "a vision-language model"},
-};
-constexpr Program kNoTraining[] = {
-    {"text_generation", "generates text"},
-    {"generate", "generates text"},
-    {"inference", "generates text"},
-    {"convert", "converts a checkpoint"},
-    {"eval_harness", "evaluates"},
-    {"checkpoint/util", "converts a checkpoint"},
-    {"checkpoint_util", "converts a checkpoint"},
-    {"hf2m", "converts a checkpoint"},
-    {"hf2te", "converts a checkpoint"},
-    {"tasks/main", "evaluates"},
-    {"evaluate", "evaluates"},
-    {"llamafactory-cli export", "exports a model"},
-    {"llamafactory-cli chat", "generates text"},
-    {"llamafactory-cli api", "generates text"},
-    {"llamafactory-cli web", "generates text"},
-    {"llamafactory-cli eval", "evaluates"},
-    {"swift export", "exports a model"},
-    {"swift infer", "generates text"},
-    {"swift deploy", "generates text"},
-    {"swift merge-lora", "merges adapters"},
-    {"axolotl merge", "merges adapters"},
-    {"preprocess", "prepares data"},
-    {"prepare_data", "prepares data"},
-};
+/// Parts of programs' paths, and what such a program does.
+using Programs = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::string_view kByReinforcement =
-    "learns by reinforcement, which takes several models and generates text";
-
-/// Parts of a program's own name, without its folders.
-constexpr Program kSeveralModels[] = {
-    {"dpo", "prefers one answer to another, which takes a second model"},
-    {"ppo", kByReinforcement},
-    {"grpo", kByReinforcement},
-    {"rlhf", kByReinforcement},
-    {"rloo", kByReinforcement},
-    {"reinforce", kByReinforcement},
-    {"distill", "learns from a second model"},
-    {"train_rm", "trains a reward model on pairs of answers"},
-};
-
-const Program* known_as(std::string_view word, std::span<const Program> programs) {
+/// Returns what a program does by the first part that its path has; null if it has none.
+const std::string* known_as(std::string_view word, const Programs& programs) {
   const auto found = std::ranges::find_if(
-      programs, [&](const Program& one) { return word.find(one.part) != std::string_view::npos; });
-  return found == programs.end() ? nullptr : &*found;
+      programs, [&](const auto& one) { return word.find(one.first) != std::string_view::npos; });
+  return found == programs.end() ? nullptr : &found->second;
 }
 
 /// Tests whether a word is a program. The text for a folder may hold blanks: `$(dirname
 /// $0)/train.py`.
-bool is_program(std::string_view word) {
+bool is_program(std::string_view word, const ForeignNames& names) {
   const std::size_t folder = word.find_last_of(")`");
   if (folder != std::string_view::npos) word.remove_prefix(folder);
   // A program that a package installs has no ending: train_esm2.
-  if (word.starts_with("train_") && is_variable_name(word) && known_as(word, kNoDecoders)) {
+  if (word.starts_with("train_") && is_variable_name(word) && known_as(word, names.no_decoders)) {
     return true;
   }
   return word.ends_with(".py") && word.find_first_of(" =\t\n") == std::string_view::npos;
@@ -110,11 +52,11 @@ struct Command {
 };
 
 /// Returns what a command starts: a program of Python, a module, or a trainer's own command.
-std::string started_by(const std::vector<std::string>& words) {
+std::string started_by(const std::vector<std::string>& words, const ForeignNames& names) {
   constexpr std::string_view kTrainers[] = {"llamafactory-cli", "swift", "axolotl"};
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if (is_program(word)) return word.substr(word.rfind('/') + 1);  // npos + 1 is 0
+    if (is_program(word, names)) return word.substr(word.rfind('/') + 1);  // npos + 1 is 0
     const bool module = i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
     const bool runs = word.starts_with("torch.distributed");  // another program
     if (module && !runs && is_name_of_module(word)) return word;
@@ -124,17 +66,18 @@ std::string started_by(const std::vector<std::string>& words) {
   return {};
 }
 
-std::vector<Command> commands_of(const std::vector<std::string>& words) {
+std::vector<Command> commands_of(const std::vector<std::string>& words, const ForeignNames& names) {
   std::vector<Command> commands;
   for (auto begin = words.begin(); begin != words.end();) {
     const auto end = std::find(begin, words.end(), kCommandEnd);
     Command& one = commands.emplace_back();
     one.words.assign(begin, end);
-    one.program = started_by(one.words);
-    const auto program = std::ranges::find_if(one.words, is_program);
-    one.other = known_as(one.program, kNoTraining) != nullptr ||
-                (program != one.words.end() && known_as(*program, kNoTraining) != nullptr);
-    one.several = known_as(one.program, kSeveralModels) != nullptr;
+    one.program = started_by(one.words, names);
+    const auto program = std::ranges::find_if(
+        one.words, [&](const std::string& word) { return is_program(word, names); });
+    one.other = known_as(one.program, names.no_training) != nullptr ||
+                (program != one.words.end() && known_as(*program, names.no_training) != nullptr);
+    one.several = known_as(one.program, names.several_models) != nullptr;
     begin = end == words.end() ? end : end + 1;
   }
   return commands;
@@ -173,7 +116,7 @@ std::string differences(const Command& before, const Command& later) {
 
 /// A first training is what is predicted where others follow on its model; whose programs' names
 /// say that they train.
-std::string drop_later_stages(std::vector<Command>& commands) {
+std::string drop_later_stages(std::vector<Command>& commands, const ForeignNames& names) {
   constexpr std::string_view kTrains[] = {"sft", "train", "tune", "clm"};
   const auto trains_one = std::ranges::find_if(commands, [&](const Command& one) {
     return !one.other && !one.several && std::ranges::any_of(kTrains, [&](std::string_view part) {
@@ -184,7 +127,7 @@ std::string drop_later_stages(std::vector<Command>& commands) {
   for (Command& one : commands) {
     if (trains_one == commands.end() || !one.several || one.other) continue;
     told = fmt::format("{} alone, without {}, which {}", printable(trains_one->program, 80),
-                       printable(one.program, 80), known_as(one.program, kSeveralModels)->what);
+                       printable(one.program, 80), *known_as(one.program, names.several_models));
     one.words.clear();
   }
   return told;
@@ -214,12 +157,12 @@ std::string drop_earlier_trainings(std::vector<Command>& commands) {
 
 }  // namespace
 
-TrainingWords words_of_training(const std::vector<std::string>& words) {
-  std::vector<Command> commands = commands_of(words);
+TrainingWords words_of_training(const std::vector<std::string>& words, const ForeignNames& names) {
+  std::vector<Command> commands = commands_of(words, names);
   const bool trains = std::ranges::any_of(
       commands, [](const Command& one) { return !one.program.empty() && !one.other; });
   TrainingWords training;
-  for (std::string told : {drop_later_stages(commands), drop_earlier_trainings(commands)}) {
+  for (std::string told : {drop_later_stages(commands, names), drop_earlier_trainings(commands)}) {
     if (!told.empty()) training.told.push_back(std::move(told));
   }
   for (const Command& one : commands) {
@@ -232,11 +175,12 @@ TrainingWords words_of_training(const std::vector<std::string>& words) {
 
 void check_programs(const std::string& file, const std::vector<std::string>& words,
                     ImportedJob& job) {
+  const ForeignNames& names = *job.names;
   std::vector<std::string> programs;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool module =  // of Python, by its name
         i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
-    if (module || is_program(words[i])) programs.push_back(words[i]);
+    if (module || is_program(words[i], names)) programs.push_back(words[i]);
   }
   for (const std::string& program : programs) {
     if (job.programs.size() > 100 || job.programs.find(program) != std::string::npos) continue;
@@ -250,25 +194,26 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
     const std::string_view rest = std::string_view(program).substr(at + kTrain.size());
     job.model_of_program = rest.substr(0, rest.find('.'));
   }
-  const bool trains_decoder = std::ranges::any_of(programs, [](const std::string& program) {
-    return program.find("gpt") != std::string::npos && known_as(program, kNoDecoders) == nullptr &&
-           known_as(program, kNoTraining) == nullptr;
+  const bool trains_decoder = std::ranges::any_of(programs, [&](const std::string& program) {
+    return program.find("gpt") != std::string::npos &&
+           known_as(program, names.no_decoders) == nullptr &&
+           known_as(program, names.no_training) == nullptr;
   });
   if (trains_decoder) return;
   for (const std::string& program : programs) {
     const bool ended = program.ends_with(".py");  // else a module: openrlhf.cli.train_sft
     const std::string_view own =
         std::string_view(program).substr(program.rfind(ended ? '/' : '.') + 1);
-    if (const Program* several = known_as(own, kSeveralModels)) {
+    if (const std::string* several = known_as(own, names.several_models)) {
       job.report.left_out.push_back(
           fmt::format("{}: {}; what is predicted is training one model on the same tokens",
-                      printable(program), several->what));
-    } else if (const Program* found = known_as(program, kNoTraining)) {
+                      printable(program), *several));
+    } else if (const std::string* found = known_as(program, names.no_training)) {
       job.report.left_out.push_back(fmt::format(
-          "{}: {}; what is predicted is training the same model", printable(program), found->what));
-    } else if (const Program* other = known_as(program, kNoDecoders)) {
+          "{}: {}; what is predicted is training the same model", printable(program), *found));
+    } else if (const std::string* other = known_as(program, names.no_decoders)) {
       throw InputError(fmt::format("{}: {}: trains {}; prequel models decoders only", file,
-                                   printable(program), other->what));
+                                   printable(program), *other));
     }
   }
 }

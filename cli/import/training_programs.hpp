@@ -16,7 +16,7 @@ struct TrainingWords {
 };
 /// The words of a script without those of commands that train nothing, where others do, and of the
 /// trainings before the last one.
-TrainingWords words_of_training(const std::vector<std::string>& words);
+TrainingWords words_of_training(const std::vector<std::string>& words, const ForeignNames& names);
 
 /// Throws InputError, naming `file`, where the words of a script start a program that trains no
 /// decoder (pretrain_t5.py) and none that does; notes as left out that one generates text,

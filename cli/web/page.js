@@ -415,7 +415,8 @@
     resize();
   }
 
-  // Where the plan is not sure to fit: what to change, which takes a search.
+  // Where the plan is not sure to fit: what to change, which takes a search and so waits for a pause.
+  const kPause = 400;  // ms
   let neared = "";
   async function findNearest() {
     const question = shown && shown.memory.verdict !== "fits" ? JSON.stringify([[...values], [...chosen]]) : "";
@@ -423,6 +424,8 @@
     neared = question;
     byId("nearest").replaceChildren();
     if (!question) return;
+    await new Promise((resolve) => setTimeout(resolve, kPause));
+    if (question !== neared) return;
     const { answer } = await searcher.ask({ command: "predict", arguments: JSON.stringify(argumentsOf([...values, ...chosen])), documents: JSON.stringify(documentsInUse()) });
     if (question !== neared || answer.problems) return;
     byId("nearest").replaceChildren(...predictionDrawing.nearestPlan(JSON.parse(answer.document), (flags) => {
@@ -444,10 +447,12 @@
     const { answer } = await searcher.ask({ command: "predict", arguments: JSON.stringify(argumentsOf(pinned)), documents: JSON.stringify(documentsInUse()) });
     if (question !== compared) return;
     if (answer.problems) return byId("versus").replaceChildren(element("p", { class: "problem" }, answer.problems[0]));
-    if (answer.document === text) {
+    const first = JSON.parse(answer.document);
+    delete first.memory.nearest;  // which the first answer leaves for later
+    if (JSON.stringify(first) === JSON.stringify(shown)) {
       return byId("versus").replaceChildren(element("p", { class: "soft" }, "This is the first plan. Change anything, or take a plan of a search, and both stand here side by side."));
     }
-    const first = JSON.parse(answer.document), fields = (one) => ({ model: side(one === first ? [...pinned] : [...values]).model ?? one.model, cluster: one.cluster,
+    const fields = (one) => ({ model: side(one === first ? [...pinned] : [...values]).model ?? one.model, cluster: one.cluster,
       software: one.software, ...Object.fromEntries(axes.filter(({ name }) => String(first.plan[name]) !== String(shown.plan[name]) || ["nodes", "gbs", "seq_len"].includes(name))
         .map(({ name }) => [name, one.plan[name]]).filter(([, value]) => (value ?? "") !== "").map(([name, value]) => [name, valueOf(value)])) });
     const { answer: odds } = await searcher.ask({ command: "compare", arguments: JSON.stringify({ a: fields(first), b: fields(shown) }), documents: JSON.stringify(documentsInUse()) });

@@ -323,7 +323,7 @@ Library::Library(const std::vector<std::string>& extra, LibrarySources sources)
 Document Library::read(const std::string& kind, const std::string& name,
                        const std::string& path) const {
   const CachedFile file = sources_.cache->read(path);
-  opened_->add({singular(kind), name, file.sha256});
+  if (kind != "import") opened_->add({singular(kind), name, file.sha256});  // read all at once
   return Document::of(path, file.parsed);
 }
 

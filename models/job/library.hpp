@@ -67,7 +67,8 @@ class Library {
   /// The document of that name, if one was given.
   [[nodiscard]] std::optional<std::string> document(const std::string& name) const;
 
-  /// All that was opened so far, or noted; each once, in the order of kinds and names.
+  /// All that was opened so far, or noted; each once, in the order of kinds and names. Those who
+  /// read names of other tools note them as one.
   [[nodiscard]] std::vector<InputFile> inputs() const;
   /// Adds to them a file that was read elsewhere.
   void note_input(const std::string& kind, const std::string& name, std::string_view content) const;

@@ -335,18 +335,14 @@ Transformer read_transformer(const Document& file) {
         .problem(std::to_string(model.heads) + " heads are not a multiple of " +
                  std::to_string(model.kv_heads) + " num_key_value_heads");
   }
-  if (const auto mlp = root.find("mlp")) {
-    model.mlp = Mlp(mlp->choice({"gelu", "swiglu", "geglu", "relu", "squared-relu"}));
-  }
+  if (const auto mlp = root.find("mlp")) model.mlp = mlp->word<Mlp>();
   model.ffn_hidden = fields.shape_or("intermediate_size", 4 * model.hidden);
   model.vocab = fields.shape("vocab_size");
   model.max_positions = fields.shape("max_position_embeddings");
   if (const auto position = root.find("position")) {
-    model.position = PositionEmbedding(position->choice({"learned", "alibi", "rope", "none"}));
+    model.position = position->word<PositionEmbedding>();
   }
-  if (const auto norm = root.find("norm")) {
-    model.norm = Norm(norm->choice({"layer_norm", "rms_norm"}));
-  }
+  if (const auto norm = root.find("norm")) model.norm = norm->word<Norm>();
   model.linear_bias = fields.flag_or("bias", true);
   model.qkv_bias = fields.flag_or("qkv_bias", model.linear_bias);
   model.qk_norm = fields.flag_or("qk_norm", false);

@@ -2,10 +2,13 @@
 
 /// The transformer that is trained: its shapes, whole, before any parallel split.
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "hw/base/words.hpp"
 #include "models/shape/layer_kind.hpp"
 #include "models/shape/mixer_shapes.hpp"
 
@@ -14,8 +17,16 @@ namespace prequel {
 class Document;
 
 enum class Mlp : std::uint8_t { gelu, swiglu, geglu, relu, squared_relu };
+template <>
+inline constexpr std::array<std::string_view, 5> kWordsOf<Mlp>{"gelu", "swiglu", "geglu", "relu",
+                                                               "squared-relu"};
 enum class PositionEmbedding : std::uint8_t { learned, alibi, rope, none };
+template <>
+inline constexpr std::array<std::string_view, 4> kWordsOf<PositionEmbedding>{"learned", "alibi",
+                                                                             "rope", "none"};
 enum class Norm : std::uint8_t { layer_norm, rms_norm };
+template <>
+inline constexpr std::array<std::string_view, 2> kWordsOf<Norm>{"layer_norm", "rms_norm"};
 
 /// Tests whether the MLP multiplies its activation with a second projection of its input.
 constexpr bool is_gated(Mlp mlp) {

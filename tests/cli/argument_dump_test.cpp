@@ -2,13 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/error_text.hpp"
+#include "tests/cli/imported_script.hpp"
 
 namespace prequel {
 namespace {
 
 ImportedJob job_of(const LogSection::Arguments& arguments) {
-  ImportedJob job;
+  ImportedJob job = job_with_names();
   read_argument_dump("log.txt", arguments, job);
   return job;
 }
@@ -84,7 +84,7 @@ TEST_CASE("defaults that a dump prints of what nothing asks for say nothing") {
 }
 
 TEST_CASE("a dump overrides what a script says, also where it does not ask for something") {
-  ImportedJob job;
+  ImportedJob job = job_with_names();
   job.plan.recompute = Recompute::full;
   job.plan.nodes = 4;
   job.gpus_per_node = 8;
@@ -102,7 +102,7 @@ TEST_CASE("arguments that do not matter are not listed, one that cannot be is re
 }
 
 TEST_CASE("DeepSpeed's engine says batches, ZeRO stage and precision") {
-  ImportedJob job;
+  ImportedJob job = job_with_names();
   read_engine_arguments({{"train_batch_size", "256"},
                          {"train_micro_batch_size_per_gpu", "4"},
                          {"zero_optimization_stage", "0"},

@@ -1,8 +1,12 @@
 #include "cli/import/job/foreign_names.hpp"
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
 
-#include "cli/import/job/number_fields.hpp"
+#include "cli/import/job/job_fields.hpp"
+#include "cli/import/settings/list_flags.hpp"
+#include "cli/import/settings/megatron_arguments.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/cli/imported_script.hpp"
 
@@ -10,7 +14,7 @@ namespace prequel {
 namespace {
 
 ForeignNames shipped() {
-  return read_foreign_names(Library({PREQUEL_SOURCE_DIR "/data"}).open("import", "names"));
+  return read_foreign_names(Library({PREQUEL_SOURCE_DIR "/data"}));
 }
 
 TEST_CASE("the longest part of a key's path that has a name counts") {
@@ -28,40 +32,111 @@ TEST_CASE("a number of a shape may stand behind other words, the longest name co
     const std::string* field = names.shape_number(name);
     return field == nullptr ? std::string() : *field;
   };
-  CHECK(word("decoder_embed_dim") == "hidden_size");
-  CHECK(word("decoder_ffn_embed_dim") == "intermediate_size");
-  CHECK(word("num_key_value_heads") == "num_key_value_heads");
+  CHECK(word("decoder_embed_dim") == "model.hidden_size");
+  CHECK(word("decoder_ffn_embed_dim") == "model.intermediate_size");
+  CHECK(word("num_key_value_heads") == "model.num_key_value_heads");
   CHECK(word("xhidden_size").empty());
-  CHECK(is_of_layers(*number_field("hidden_size")));
-  CHECK_FALSE(is_of_layers(*number_field("vocab_size")));
+  CHECK(is_of_layers("model.hidden_size"));
+  CHECK_FALSE(is_of_layers("model.vocab_size"));
+  CHECK_FALSE(is_of_layers("plan.tp"));
 }
 
 TEST_CASE("every number that names tell is one of a job") {
-  for (const std::string_view word : kNumberWords) {
-    CAPTURE(std::string(word));
-    REQUIRE(number_field(word) != nullptr);
-    ImportedJob job;
-    CHECK_FALSE(number_field(word)->of(job));
+  const ForeignNames names = shipped();
+  for (const auto* table : {&names.numbers, &names.shape_numbers, &names.number_flags}) {
+    CHECK_FALSE(table->empty());
+    for (const auto& [name, field] : *table) {
+      CAPTURE(field);
+      ImportedJob job;
+      REQUIRE(number_field(field, job) != nullptr);
+      CHECK_FALSE(*number_field(field, job));
+    }
   }
+}
+
+TEST_CASE("every reader that a framework's file names is there") {
+  const ForeignNames names = shipped();
+  for (const auto& [flag, reader] : names.readers) {
+    CAPTURE(flag);
+    CHECK(is_value_reader(reader));
+  }
+  for (const auto& [flag, reader] : names.lists) {
+    CAPTURE(flag);
+    CHECK(is_list_reader(reader));
+  }
+  CHECK_FALSE(is_value_reader("colour"));
+  CHECK_FALSE(is_list_reader("plan.colour"));
+}
+
+TEST_CASE("settings of a flag set, keep, raise and add to fields of a job") {
+  const Document file = Document::parse("f.json", R"({"effect":
+      "plan.tp=4 plan.pp?=2 plan.zero>=1 plan.overlap+=tp products=fp8 model.mlp=geglu"})");
+  ImportedJob job;
+  job.plan.pp = 8;
+  job.plan.zero = 2;
+  job.plan.overlap = WordSet<Overlapped>{Overlapped::ep};
+  job.plan.precision = Precision::fp4;
+  take_effect(read_effect(file.root().at("effect")), job);
+  CHECK(job.plan.tp == 4);
+  CHECK(job.plan.pp == 8);
+  CHECK(job.plan.zero == 2);
+  CHECK(job.plan.overlap == WordSet<Overlapped>{Overlapped::tp, Overlapped::ep});
+  CHECK(job.plan.precision == Precision::fp4);
+  CHECK(job.model.mlp == Mlp::geglu);
 }
 
 TEST_CASE("flags that stand for others are none of them themselves") {
   const ForeignNames names = shipped();
-  CHECK(names.flags.size() > 40);
-  for (const auto& [flag, same] : names.flags) {
+  CHECK(names.same_flags.size() > 40);
+  for (const auto& [flag, same] : names.same_flags) {
     CAPTURE(flag);
-    CHECK_FALSE(names.flags.contains(same));
+    CHECK_FALSE(names.same_flags.contains(same));
     CHECK(flag.find('_') == std::string::npos);
   }
 }
 
 TEST_CASE("a file of names with a field that no job has is refused") {
   const Document file = Document::parse(
-      "names.json",
-      R"({"schema": "prequel/foreign-names/1", "flags": [], "keys": [], "keys_off": {},
-          "numbers": {"colour": ["colour"]}, "shape_numbers": {}})");
-  const std::string text = error_text([&] { (void)read_foreign_names(file); });
+      "names.json", R"({"schema": "prequel/foreign-names/1", "numbers": {"colour": ["colour"]}})");
+  ForeignNames names;
+  const std::string text = error_text([&] { read_names(file, names); });
   CHECK(text.find("/numbers/colour: no number of a job is called so") != std::string::npos);
+}
+
+TEST_CASE("a framework's file with a field or a value that no job has is refused") {
+  const Document file = Document::parse("f.json", R"({"schema": "prequel/framework/1", "name": "F",
+      "switches": {"--a": "plan.colour=4", "--b": "plan.tp=4", "--c": "plan.zero=four"}})");
+  ForeignNames names;
+  const std::string text = error_text([&] { read_framework(file, "f", names); });
+  CHECK(text.find("/switches/--a: \"plan.colour=4\": no field of a job") != std::string::npos);
+  CHECK(text.find("/switches/--c: ") != std::string::npos);
+  CHECK(text.find("/switches/--b: ") == std::string::npos);
+}
+
+TEST_CASE("a framework's file in a folder of the user's own teaches its flags") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "import");
+  (void)folder.with("import/ours.json",
+                    R"({"schema": "prequel/framework/1", "name": "ours", "origin": "train.py",
+          "stack": "pytorch-fsdp2-2024", "commands": ["ours-train"],
+          "numbers": {"--depth-of-model": "model.num_hidden_layers"},
+          "switches": {"--ours-gated": "model.mlp=swiglu"},
+          "words": {"--ours-shard": {"all": "plan.zero=3"}, "--ours-of": {"*": "model_named=*"}},
+          "defaults": [{"set": "plan.recompute=full", "told": "recompute full: ours"}]})");
+  const Library library({folder / "", PREQUEL_SOURCE_DIR "/data"});
+  ImportNames names;
+  names.library = &library;
+  const std::string script = folder.with(
+      "s.sh",
+      "ours-train --depth-of-model 24 --hidden-size 2048 --num-attention-heads 16 --ours-gated "
+      "--ours-shard all --seq-length 2048 --micro-batch-size 1 --nnodes 1 --nproc-per-node 8\n");
+  const ImportedJob job = import_files({script}, names).job;
+  CHECK(job.model.layers == 24);
+  CHECK(job.model.mlp == Mlp::swiglu);
+  CHECK(job.plan.zero == 3);
+  CHECK(job.plan.recompute == Recompute::full);
+  CHECK(lists(job.report.assumed, "recompute full: ours"));
+  CHECK(job.software == "pytorch-fsdp2-2024");
 }
 
 }  // namespace

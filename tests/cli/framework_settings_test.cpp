@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/import/settings/telling_names.hpp"
+#include "cli/import/settings/by_name.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {
@@ -506,10 +506,11 @@ TEST_CASE("what kept a shape from being read is said") {
 }
 
 TEST_CASE("names of shapes and layouts that nothing reads are told") {
-  ImportReport report;
+  ImportedJob job = job_with_names();
+  ImportReport& report = job.report;
   report.ignored = {"rope_scaling",  "--norm-epsilon", "--moe-router-dtype", "--new-mlp-width 4",
                     "model.pp_size", "--lr",           "--eval-batch-size",  "$X (not resolved)"};
-  tell_by_names(1, report);
+  tell_by_names(1, job);
   CHECK(report.ignored == std::vector<std::string>{"rope_scaling", "--norm-epsilon",
                                                    "--moe-router-dtype", "--lr",
                                                    "--eval-batch-size", "$X (not resolved)"});

@@ -3,6 +3,7 @@
 /// Launch scripts given as text, for tests of what importers make of them.
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,15 @@
 #include "tests/hw/base/temporary_folder.hpp"
 
 namespace prequel {
+
+/// A job that knows what other programs call its settings.
+inline ImportedJob job_with_names() {
+  static const auto names = std::make_shared<const ForeignNames>(
+      read_foreign_names(Library({PREQUEL_SOURCE_DIR "/data"})));
+  ImportedJob job;
+  job.names = names;
+  return job;
+}
 
 /// The job of files with these names and texts, in this order, predicted with prequel's own data.
 inline ImportedJob job_of_files(const std::vector<std::pair<std::string, std::string>>& files,

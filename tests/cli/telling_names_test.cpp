@@ -1,4 +1,4 @@
-#include "cli/import/settings/telling_names.hpp"
+#include "cli/import/settings/by_name.hpp"
 
 #include <doctest/doctest.h>
 

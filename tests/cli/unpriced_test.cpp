@@ -1,6 +1,5 @@
 #include <doctest/doctest.h>
 
-#include "cli/import/settings/megatron_flags.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/cli/imported_script.hpp"
 

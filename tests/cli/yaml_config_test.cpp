@@ -13,7 +13,7 @@ ImportedJob job_of(const std::string& yaml, ImportNames names = {}) {
 
 std::string refusal(const std::string& yaml) {
   return error_text([&] {
-    ImportedJob job;
+    ImportedJob job = job_with_names();
     read_yaml_config("c.yaml", yaml, job);
   });
 }

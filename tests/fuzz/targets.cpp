@@ -22,9 +22,9 @@
 #include "cli/import/job/contradictions.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/named_inputs.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/settings/megatron_defaults.hpp"
-#include "cli/import/settings/torchtitan.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/search_axes.hpp"
@@ -39,6 +39,14 @@
 
 namespace prequel {
 namespace {
+
+/// A job that knows what other programs call its settings.
+ImportedJob with_names() {
+  static const auto names = std::make_shared<const ForeignNames>(read_foreign_names(Library({})));
+  ImportedJob job;
+  job.names = names;
+  return job;
+}
 
 /// Like assert, but in every build.
 void must(bool holds, const char* what) {
@@ -59,7 +67,7 @@ void check_job(ImportedJob job) {
 
 void launch_script(std::string_view text) {
   const LaunchScript script = read_launch_script("train.sh", text);
-  ImportedJob job;
+  ImportedJob job = with_names();
   job.script = true;
   read_megatron_arguments("train.sh", script.words, job);
   assume_megatron_defaults(job);
@@ -80,7 +88,7 @@ void training_log(std::string_view text) {
        "pieces of any size give the same");
   if (!log.found()) return;
   ImportReport report;
-  const auto runs = logged_runs("log.txt", log, {}, {}, report);
+  const auto runs = logged_runs("log.txt", log, with_names(), {}, report);
   std::istringstream table(runs_csv(runs));
   must(read_measured_runs(table, "runs.csv").size() == runs.size(), "a run is a row");
   check_job(runs.front().job);
@@ -89,7 +97,7 @@ void training_log(std::string_view text) {
 void hugging_face_config(std::string_view text) {
   const Document document = Document::parse("config.json", text);
   if (!is_hugging_face_config(document)) return;
-  ImportedJob job;
+  ImportedJob job = with_names();
   read_hugging_face_config(document, job);
   (void)read_transformer(Document::parse("model", model_json(job.model, "fuzz")));
 }
@@ -97,7 +105,7 @@ void hugging_face_config(std::string_view text) {
 void deepspeed_config(std::string_view text) {
   const Document document = Document::parse("ds_config.json", text);
   if (!is_deepspeed_config(document)) return;
-  ImportedJob job;
+  ImportedJob job = with_names();
   read_deepspeed_config(document, job);
   check_job(job);
 }
@@ -105,14 +113,14 @@ void deepspeed_config(std::string_view text) {
 void yaml_config(std::string_view text) {
   (void)looks_like_yaml(text);
   (void)commands_of_yaml("config.yaml", text);
-  ImportedJob job;
+  ImportedJob job = with_names();
   read_yaml_config("config.yaml", text, job);
   assume_megatron_defaults(job);
   check_job(job);
 }
 
 void toml_config(std::string_view text) {
-  ImportedJob job;
+  ImportedJob job = with_names();
   read_toml_config("config.toml", text, job);
   look_up_flavour(nullptr, job);
   assume_megatron_defaults(job);
@@ -122,7 +130,7 @@ void toml_config(std::string_view text) {
 void python_config(std::string_view text) {
   (void)looks_like_python(text);
   (void)command_of_recipe(text);
-  ImportedJob job;
+  ImportedJob job = with_names();
   read_python_config("config.py", text, job);
   assume_megatron_defaults(job);
   check_job(job);

@@ -5,10 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/import/settings/maxtext.hpp"
+#include "cli/import/settings/by_name.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
-#include "cli/import/settings/megatron_flags.hpp"
-#include "cli/import/settings/telling_names.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -112,15 +111,17 @@ void name_by_paths(const std::map<std::string, std::string>& path_of, std::size_
 
 /// The flag that says the same, with what stands behind it.
 void add_flag(const ForeignNames& names, const std::string& path, const std::string& key,
-              const std::string& value, std::vector<std::string>& words) {
+              const std::string& value, SaidFlags& flags) {
   if (is_off(value)) {
     const std::string* contrary = named_by_path(names.keys_off, path);
-    if (contrary != nullptr && !value.empty() && value != "null") words.push_back(*contrary);
+    if (contrary == nullptr || value.empty() || value == "null") return;
+    const std::size_t equals = std::min(contrary->find('='), contrary->size());
+    flags.emplace_back(contrary->substr(0, equals),
+                       contrary->substr(std::min(equals + 1, contrary->size())));
     return;
   }
   const std::string* same = named_by_path(names.keys, path);
-  words.push_back(same == nullptr ? "--" + key : *same);
-  if (!is_on(value)) words.push_back(value);
+  flags.emplace_back(same == nullptr ? "--" + key : *same, is_on(value) ? "" : value);
 }
 
 }  // namespace
@@ -229,7 +230,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   const ConfigValues all = with_settings(own, job.settings, job.script_flags);
   ConfigValues values = all;
   std::erase_if(values, [](const auto& one) { return one.second == "null"; });
-  std::vector<std::string> words;
+  SaidFlags flags;
   std::map<std::string, std::string> path_of;  // a flag's
   if (values.contains("runconfig.num_csx")) {
     throw InputError(file +
@@ -250,16 +251,17 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     }
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (is_maxtext_key(key)) {
+      job.marks.trainers.insert("maxtext");
       job.maxtext[key] = resolved(values, job.environment, path, value);
       continue;
     }
     if (path == "model._component_") {  // of torchtune: torchtune.models.llama3_1.llama3_1_8b
       job.model_named = value.substr(value.rfind('.') + 1);
-      words.emplace_back("--use-fsdp");
+      flags.emplace_back("--use-fsdp", "");
       continue;
     }
     if (path == "dtype" && value == "bf16" && values.contains("model._component_")) {
-      words.emplace_back("--pure-bf16");
+      flags.emplace_back("--pure-bf16", "");
       continue;
     }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
@@ -267,58 +269,55 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       job.model_named = resolved(values, job.environment, path, value);
     }
     if (path.find("config_overrides.") != std::string::npos) {
-      job.said.try_emplace(kModelOverrides, 1);
+      job.marks.model_overrides = true;
     }
     if (is_switched_off(path, key, all) || is_other_batch(path, key, values)) continue;
     const bool of_device = key == "train_batch_size" && says_context_width(values);
     if (of_device) {
-      words.insert(words.end(), {"--train-batch-size", value});
+      flags.emplace_back("--train-batch-size", value);
       continue;
     }
     if (const std::string width = width_of_share(path, key, value, values); !width.empty()) {
-      words.insert(words.end(), {"--ffn-hidden-size", width});
+      flags.emplace_back("--ffn-hidden-size", width);
       continue;
     }
     if (path.ends_with("zero_optimization.overlap_comm")) {
       job.overlap_comm = is_on(value);
       continue;
     }
-    const std::size_t said = words.size();
-    if (key == "rank" && path.ends_with("lora.rank"))
-      words.insert(words.end(), {"--lora-rank", value});
+    const std::size_t said = flags.size();
+    if (key == "rank" && path.ends_with("lora.rank")) flags.emplace_back("--lora-rank", value);
     if (values.contains("peft_type")) {  // PEFT's adapter_config.json
-      if (key == "r") words.insert(words.end(), {"--lora-rank", value});
+      if (key == "r") flags.emplace_back("--lora-rank", value);
       if (key == "base_model_name_or_path") job.model_named = value;
     }
-    add_flag(*job.names, path, key, resolved(values, job.environment, path, value), words);
-    if (words.size() > said) path_of.emplace(with_dashes(words[said]), path);
-  }
-  if (values.contains("model_name") && values.contains("train.micro_batch_size")) {
-    words.insert(words.end(), {"--litgpt-model", values.at("model_name")});
-  }
-  if (values.contains("checkpoint_dir") && values.contains("train.micro_batch_size")) {
-    words.insert(words.end(), {"--litgpt-finetune=" + values.at("checkpoint_dir")});
+    add_flag(*job.names, path, key, resolved(values, job.environment, path, value), flags);
+    if (flags.size() > said) path_of.emplace(with_dashes(flags[said].first), path);
   }
   for (const char* way : {"grpo", "ppo", "rloo"}) {  // a section of that name, as NeMo-RL has it
     const auto first = values.lower_bound(std::string(way) + ".");
     if (first == values.end() || !first->first.starts_with(std::string(way) + ".")) continue;
-    words.insert(words.end(), {"--advantage-estimator", way});
+    flags.emplace_back("--advantage-estimator", way);
   }
   if (values.contains("distributed.fsdp_type") && values.contains("model.dim")) {  // lingua's
-    words.insert(words.end(), {"--llama-block", "--multiple-of", "256"});
+    flags.insert(flags.end(), {{"--llama-block", ""}, {"--multiple-of", "256"}});
   }
-  if (values.contains("trainer.mp")) words.emplace_back("--levanter");
-  if (values.contains("deepspeed_config.zero_stage")) {  // of accelerate, which needs no other
+  if (values.contains("deepspeed_config.zero_stage")) {  // of accelerate, which
+                                                         // needs no other
     job.deepspeed = job.deepspeed_config = true;
   }
-  if (values.contains("model.partial_pretrain") ||
-      values.contains("data.micro_batch_size_per_gpu")) {
-    words.emplace_back("--verl");
-  }
   const std::size_t ignored = job.report.ignored.size();
-  read_megatron_arguments(file, words, job);
+  read_flags(file, flags, job);
+  for (const auto& [name, framework] : job.names->frameworks) {
+    const auto says_all = [&](const std::vector<std::string>& keys) {
+      return std::ranges::all_of(keys, [&](const auto& key) { return values.contains(key); });
+    };
+    if (!std::ranges::any_of(framework.keys, says_all)) continue;
+    job.marks.trainers.insert(name);
+    if (!framework.model_key.empty()) job.model_named = values.at(framework.model_key);
+  }
   name_by_paths(path_of, ignored, job.report.ignored);
-  tell_by_names(ignored, job.report);
+  tell_by_names(ignored, job);
 }
 
 }  // namespace prequel

@@ -4,13 +4,14 @@
 #include <initializer_list>
 #include <iterator>
 #include <set>
+#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/import/configs/hugging_face_families.hpp"
 #include "cli/import/configs/mixer_fields.hpp"
+#include "cli/import/job/job_fields.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -40,11 +41,12 @@ class Fields {
     const auto found = find(keys);
     return found ? std::optional(found->integer(1, kMaxShape)) : std::nullopt;
   }
-  /// A size; where the config has none, that of the class, unless it has none either (0).
-  std::int64_t needed(std::initializer_list<const char*> keys, std::int64_t fallback = 0) {
+  /// A size; where the config has none, that of the class, unless it has none either.
+  std::int64_t needed(std::initializer_list<const char*> keys,
+                      const std::optional<std::int64_t>& usual) {
     const auto found = shape(keys);
     if (found) return *found;
-    return fallback > 0 ? fallback : root_.at(*keys.begin()).integer(1, kMaxShape);
+    return usual ? *usual : root_.at(*keys.begin()).integer(1, kMaxShape);
   }
   /// A count that may be 0, which says nothing.
   std::optional<std::int64_t> count(std::initializer_list<const char*> keys) {
@@ -96,25 +98,55 @@ Cursor language_model(const Cursor& root) {
   return root;
 }
 
-Family family_of(const std::string& file, std::string_view type) {
-  const auto refused = std::ranges::find(refused_families(), type, &RefusedFamily::type);
-  if (refused != refused_families().end()) {
+/// A family of models as its class has it where a config says nothing.
+struct Family {
+  std::string type;     ///< `model_type`
+  ImportedModel usual;  ///< kinds of MLP, positions and norm, sizes, windows
+  std::set<std::string, std::less<>> traits;
+
+  [[nodiscard]] bool has(std::string_view trait) const {
+    return traits.find(trait) != traits.end();
+  }
+};
+
+/// Reads `swiglu rope rms_norm tied hidden_size=4096`: MLP, positions, norm, traits and sizes.
+Family read_family(const std::string& type, const std::string& words) {
+  constexpr const char* kKinds[] = {"model.mlp", "model.position", "model.norm"};
+  Family family;
+  family.type = type;
+  ImportedJob job;
+  std::istringstream in(words);
+  std::size_t kinds = 0;
+  for (std::string word; in >> word;) {
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos) {
+      (void)assign("model." + word.substr(0, equals), word.substr(equals + 1), job);
+    } else if (kinds < std::size(kKinds)) {
+      (void)assign(kKinds[kinds++], word, job);
+    } else {
+      family.traits.insert(word);
+    }
+  }
+  family.usual = job.model;
+  return family;
+}
+
+Family family_of(const ForeignNames& names, const std::string& file, const std::string& type) {
+  if (const std::string* what = find_name(names.refused_families, type)) {
     throw InputError(
         fmt::format("{}: /model_type: {}: {}; prequel models decoders of attention "
                     "and MLPs",
-                    file, in_quotes(std::string(type)), refused->what));
+                    file, in_quotes(type), *what));
   }
-  const auto alias = std::ranges::find(family_aliases(), type, &FamilyAlias::type);
-  const std::string_view name = alias == family_aliases().end() ? type : alias->family;
-  const auto found = std::ranges::find(families(), name, &Family::type);
-  if (found != families().end()) return *found;
+  const std::string* same = find_name(names.same_families, type);
+  const std::string& name = same == nullptr ? type : *same;
+  if (const std::string* words = find_name(names.families, name)) return read_family(name, *words);
   std::vector<std::string> known;
-  for (const Family& family : families()) known.emplace_back(family.type);
-  throw InputError(fmt::format(
-      "{}: /model_type: {} is not a family that prequel knows{}; known: {}. If it is Llama in all "
-      "but name, \"llama\" as its model_type would do",
-      file, in_quotes(std::string(type)), did_you_mean(std::string(type), known),
-      fmt::join(known, ", ")));
+  for (const auto& [family, words] : names.families) known.push_back(family);
+  throw InputError(
+      fmt::format("{}: /model_type: {} is not a family that prequel knows{}; known: {}. If it is "
+                  "Llama in all but name, \"llama\" as its model_type would do",
+                  file, in_quotes(type), did_you_mean(type, known), fmt::join(known, ", ")));
 }
 
 void read_mpt(Fields& fields, ImportedModel& model) {
@@ -208,7 +240,7 @@ void read_experts(Fields& fields, const Family& family, ImportedModel& model) {
   if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts"})) {
     if (experts.ffn_hidden) experts.shared_hidden = *shared * *experts.ffn_hidden;
   }
-  if (experts.count && family.has(kSharedGate)) experts.shared_gate = true;
+  if (experts.count && family.has("shared_gate")) experts.shared_gate = true;
 }
 
 void read_latent(Fields& fields, ImportedModel& model) {
@@ -228,11 +260,11 @@ void read_latent(Fields& fields, ImportedModel& model) {
 void read_spans(Fields& fields, const Family& family, ImportedModel& model, ImportReport& report) {
   const auto window = fields.count({"sliding_window", "window_size"});
   const bool used = fields.flag({"use_sliding_window"}).value_or(family.type != "qwen2");
-  model.window = window ? window : family.window > 0 ? std::optional(family.window) : std::nullopt;
+  model.window = window ? window : family.usual.window;
   model.chunk = fields.count({"attention_chunk_size"});
   model.full_every =
       fields.count({"sliding_window_pattern", "_sliding_window_pattern", "no_rope_layer_interval"});
-  if (!model.full_every && family.full_every > 0) model.full_every = family.full_every;
+  if (!model.full_every) model.full_every = family.usual.full_every;
   if (const auto types = fields.find({"layer_types"}); types && types->is_array()) {
     const auto layers = types->items();
     for (const Cursor& layer : layers) {
@@ -275,8 +307,9 @@ void leave_out(Fields& fields, ImportReport& report) {
   }
 }
 
-ImportedModel read_model(Fields& fields, const Family& family, ImportReport& report) {
-  const DefaultSizes& sizes = family.sizes;
+ImportedModel read_model(Fields& fields, const Family& family, const ForeignNames& names,
+                         ImportReport& report) {
+  const ImportedModel& usual = family.usual;
   ImportedModel model;
   // Families told by letters may leave it out.
   const auto letters = fields.find({"hybrid_override_pattern"});
@@ -285,53 +318,51 @@ ImportedModel read_model(Fields& fields, const Family& family, ImportReport& rep
   }
   if (!model.layers)
     model.layers =
-        fields.needed({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, sizes.layers);
-  model.hidden = fields.needed({"hidden_size", "n_embd", "n_embed", "d_model"}, sizes.hidden);
+        fields.needed({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, usual.layers);
+  model.hidden = fields.needed({"hidden_size", "n_embd", "n_embed", "d_model"}, usual.hidden);
   if (family.type != "mamba2")
     model.heads =
-        fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, sizes.heads);
+        fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, usual.heads);
   model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads"});
   model.head_dim = fields.shape({"head_dim", "kv_channels"});
   model.ffn_hidden = fields.shape({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
-  const auto by_default = [](std::optional<std::int64_t>& field, std::int64_t value) {
-    if (!field && value > 0) field = value;
-  };
-  by_default(model.kv_heads, sizes.kv_heads);
-  by_default(model.head_dim, sizes.head_dim);
-  by_default(model.ffn_hidden, sizes.ffn_hidden);
-  model.vocab = fields.needed({"vocab_size", "padded_vocab_size"}, sizes.vocab);
+  if (!model.kv_heads) model.kv_heads = usual.kv_heads;
+  if (!model.head_dim) model.head_dim = usual.head_dim;
+  if (!model.ffn_hidden) model.ffn_hidden = usual.ffn_hidden;
+  model.vocab = fields.needed({"vocab_size", "padded_vocab_size"}, usual.vocab);
   model.max_positions = fields.shape({"max_position_embeddings", "n_positions", "max_seq_len",
                                       "seq_length", "model_max_length", "max_sequence_length"});
-  by_default(model.max_positions, sizes.positions);
+  if (!model.max_positions) model.max_positions = usual.max_positions;
   if (!model.max_positions) {
     model.max_positions = kDefaultPositions;
     report.assumed.push_back(
         fmt::format("max_position_embeddings {}: the config does not say it", kDefaultPositions));
   }
-  model.mlp = family.mlp;
-  model.position = family.position;
-  model.norm = family.norm;
-  model.embedding_norm = family.has(kEmbeddingNorm);
+  model.mlp = usual.mlp;
+  model.position = usual.position;
+  model.norm = usual.norm;
+  model.embedding_norm = family.has("embedding_norm");
   model.linear_bias =
-      fields.flag({"mlp_bias", "use_bias", "bias", "enable_bias"}).value_or(family.has(kBiases));
-  const bool qkv = family.has(kQkvBias) || (*model.linear_bias && !family.has(kNoQkvBias));
+      fields.flag({"mlp_bias", "use_bias", "bias", "enable_bias"}).value_or(family.has("biases"));
+  const bool qkv = family.has("qkv_bias") || (*model.linear_bias && !family.has("no_qkv_bias"));
   model.qkv_bias = fields.flag({"attention_bias", "use_qkv_bias", "qkv_bias"}).value_or(qkv);
   if (model.qkv_bias == model.linear_bias) model.qkv_bias.reset();
-  if (fields.flag({"use_qk_norm", "qk_layernorm"}).value_or(family.has(kQkNorm))) {
+  if (fields.flag({"use_qk_norm", "qk_layernorm"}).value_or(family.has("qk_norm"))) {
     model.qk_norm = true;
   }
-  if (family.has(kPostNorms)) model.post_norms = true;
-  if (family.has(kSinks)) model.attention_sinks = true;
+  if (family.has("post_norms")) model.post_norms = true;
+  if (family.has("sinks")) model.attention_sinks = true;
   model.score_cap = fields.number({"attn_logit_softcapping"});
   model.logit_cap = fields.number({"final_logit_softcapping"});
-  if (family.has(kParallel)) model.parallel_block = true;
-  model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has(kTied));
+  if (family.has("parallel")) model.parallel_block = true;
+  model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has("tied"));
   model.next_token_layers = fields.count({"num_nextn_predict_layers", "num_mtp_modules"});
   read_experts(fields, family, model);
   read_latent(fields, model);
   read_spans(fields, family, model, report);
   read_exceptions(fields, family.type, model);
-  read_mixer_fields(fields.root().json(), family.type, model, report, fields.used());
+  read_mixer_fields(fields.root().json(), family.type, names.mixer_keys, model, report,
+                    fields.used());
   return model;
 }
 
@@ -362,8 +393,8 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
     throw InputError(file + ": /model_type: missing; it names the family (\"llama\", \"gpt2\")");
   }
   const std::string type = type_field->text();
-  const Family family = family_of(file, type);
-  ImportedModel model = read_model(fields, family, job.report);
+  const Family family = family_of(*job.names, file, type);
+  ImportedModel model = read_model(fields, family, *job.names, job.report);
   const auto path = fields.find({"_name_or_path"});
   model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
   leave_out(fields, job.report);

@@ -191,7 +191,7 @@ bool is_internevo(const ConfigValues& values) {
 }
 
 ConfigValues from_internevo(ConfigValues values, ImportedJob& job) {
-  job.said.try_emplace(kInternEvo, 1);
+  job.marks.trainers.insert("internevo");
   return Names(std::move(values), job).others();
 }
 

@@ -8,8 +8,6 @@
 
 namespace prequel {
 
-inline constexpr const char* kInternEvo = "InternEvo";  ///< among what a job says
-
 /// Tests whether the values are those of such a configuration.
 bool is_internevo(const ConfigValues& values);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -12,48 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A key of Hugging Face and the model file's.
-struct Renamed {
-  const char* from;
-  const char* to;
-};
-
-constexpr Renamed kRenamed[] = {
-    {"ssm_state_size", "mamba_d_state"},
-    {"mamba_d_state", "mamba_d_state"},
-    {"mamba_num_heads", "mamba_num_heads"},
-    {"mamba_n_heads", "mamba_num_heads"},
-    {"mamba_head_dim", "mamba_head_dim"},
-    {"mamba_d_head", "mamba_head_dim"},
-    {"n_groups", "mamba_n_groups"},
-    {"mamba_n_groups", "mamba_n_groups"},
-    {"conv_kernel", "mamba_d_conv"},
-    {"mamba_d_conv", "mamba_d_conv"},
-    {"chunk_size", "mamba_chunk_size"},
-    {"mamba_chunk_size", "mamba_chunk_size"},
-    {"mamba_dt_rank", "mamba_dt_rank"},
-    {"linear_num_key_heads", "linear_num_key_heads"},
-    {"linear_num_value_heads", "linear_num_value_heads"},
-    {"linear_key_head_dim", "linear_key_head_dim"},
-    {"linear_value_head_dim", "linear_value_head_dim"},
-    {"linear_conv_kernel_dim", "linear_conv_kernel_dim"},
-    {"index_n_heads", "index_n_heads"},
-    {"index_head_dim", "index_head_dim"},
-    {"index_topk", "index_topk"},
-    {"moe_latent_size", "moe_latent_size"},
-    {"routed_expert_hidden_size", "moe_latent_size"},
-    {"hc_mult", "hc_mult"},
-    {"o_groups", "o_groups"},
-    {"o_lora_rank", "o_lora_rank"},
-    {"swa_num_attention_heads", "swa_num_attention_heads"},
-    {"swa_num_key_value_heads", "swa_num_key_value_heads"},
-    {"swa_head_dim", "swa_head_dim"},
-    {"attention_k_eq_v", "attention_k_eq_v"},
-    {"attn_output_gate", "attn_output_gate"},
-};
-
 /// Words of configurations and the model file's letters or types.
-constexpr Renamed kBlockLetters[] = {
+constexpr std::pair<const char*, const char*> kBlockLetters[] = {
     {"mamba", "M"}, {"moe", "E"}, {"attention", "*"}, {"mlp", "-"}};
 
 /// Reads one configuration.
@@ -63,12 +24,14 @@ class MixerReader {
               std::set<std::string>& used)
       : config_(config), type_(type), model_(model), report_(report), used_(used) {}
 
-  void read() {
-    for (const auto& [from, to] : kRenamed) {
-      const Json* value = find(from);
-      if (!value || !(value->is_number_integer() || value->is_boolean())) continue;
-      if (value->is_number_integer() && value->get<std::int64_t>() <= 0) continue;
-      put(to, *value);
+  void read(const MixerKeys& keys) {
+    for (const auto& [key, names] : keys) {
+      for (const std::string& name : names) {
+        const Json* value = find(name.c_str());
+        if (!value || !(value->is_number_integer() || value->is_boolean())) continue;
+        if (value->is_number_integer() && value->get<std::int64_t>() <= 0) continue;
+        put(key.c_str(), *value);
+      }
     }
     const auto is = [&](std::initializer_list<std::string_view> types) {
       return std::ranges::count(types, type_) > 0;
@@ -355,9 +318,9 @@ class MixerReader {
 
 }  // namespace
 
-void read_mixer_fields(const Json& config, std::string_view type, ImportedModel& model,
-                       ImportReport& report, std::set<std::string>& used) {
-  MixerReader(config, type, model, report, used).read();
+void read_mixer_fields(const Json& config, std::string_view type, const MixerKeys& keys,
+                       ImportedModel& model, ImportReport& report, std::set<std::string>& used) {
+  MixerReader(config, type, model, report, used).read(keys);
 }
 
 }  // namespace prequel

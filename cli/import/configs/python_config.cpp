@@ -3,7 +3,6 @@
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/internevo.hpp"
 #include "cli/import/configs/python_values.hpp"
-#include "cli/import/settings/nanogpt.hpp"
 
 namespace prequel {
 
@@ -12,7 +11,7 @@ void read_python_config(const std::string& file, std::string_view text, Imported
   if (is_internevo(values)) values = from_internevo(std::move(values), job);
   const auto flat = [&](const char* key) { return values.contains(key); };
   if (flat("block_size") || flat("n_embd") || flat("n_layer")) {
-    job.said.try_emplace(kNanoGpt, 1);
+    job.marks.trainers.insert("nanogpt");
     if (const auto bias = values.extract("bias")) job.model.linear_bias = bias.mapped() == "True";
   }
   read_config_values(file, values, job);

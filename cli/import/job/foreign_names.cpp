@@ -1,47 +1,73 @@
 #include "cli/import/job/foreign_names.hpp"
 
-#include <algorithm>
-#include <iterator>
+#include <nlohmann/json.hpp>
 
+#include "cli/import/job/imported_job.hpp"
+#include "cli/import/job/job_fields.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 namespace {
 
-ForeignNames::Names read_names(const Cursor& object) {
-  ForeignNames::Names names;
-  for (const auto& [name, same] : object.members()) names.emplace(name, same.text());
-  return names;
+using Names = ForeignNames::Names;
+
+/// Calls `take` with the name and the value of each member of the object `key`, if it is there.
+template <class Take>
+void each_member(const Cursor& root, std::string_view key, const Take& take) {
+  const auto object = root.find(key);
+  if (!object) return;
+  for (const auto& [name, value] : object->members()) take(name, value);
 }
 
-ForeignNames::Names read_groups(const Cursor& groups) {
-  ForeignNames::Names names;
-  for (const Cursor& group : groups.items()) {
-    (void)group.at("of");
-    names.merge(read_names(group.at("names")));
-  }
-  return names;
+void read_texts(const Cursor& root, std::string_view key, Names& names) {
+  each_member(root, key, [&](const std::string& name, const Cursor& value) {
+    if (!names.emplace(name, value.text()).second) value.problem("another file has it, too");
+  });
 }
 
-/// Names by what they are of, the other way round.
-ForeignNames::Names read_numbers(const Cursor& fields) {
-  ForeignNames::Names numbers;
-  for (const auto& [word, names] : fields.members()) {
-    if (std::ranges::find(kNumberWords, word) == std::end(kNumberWords)) {
-      names.problem("no number of a job is called so");
-      continue;
-    }
-    for (const Cursor& name : names.items()) numbers.emplace(name.text(), word);
-  }
-  return numbers;
+std::vector<std::string> read_words(const Cursor& list) {
+  std::vector<std::string> words;
+  for (const Cursor& word : list.items()) words.push_back(word.text());
+  return words;
+}
+std::vector<std::string> words_at(const Cursor& root, std::string_view key) {
+  const auto list = root.find(key);
+  return list ? read_words(*list) : std::vector<std::string>();
+}
+
+std::string text_at(const Cursor& root, std::string_view key) {
+  const auto found = root.find(key);
+  return found ? found->text() : std::string();
+}
+
+void check_number(const Cursor& at, const std::string& field) {
+  ImportedJob job;
+  if (number_field(field, job) == nullptr) at.problem("no number of a job is called so");
+}
+
+/// Reads fields of numbers by the flags that set them.
+void read_number_flags(const Cursor& root, std::string_view key, Names& names) {
+  each_member(root, key, [&](const std::string& flag, const Cursor& field) {
+    check_number(field, field.text());
+    names.emplace(flag, field.text());
+  });
+}
+
+/// Reads the same by the field, each with all of its names.
+void read_numbers(const Cursor& root, std::string_view key, Names& names) {
+  each_member(root, key, [&](const std::string& field, const Cursor& list) {
+    check_number(list, field);
+    for (std::string& name : read_words(list)) names.emplace(std::move(name), field);
+  });
 }
 
 /// The value for the longest ending of `name` that begins behind one of these letters, or for all
 /// of it; nothing if there is none.
-const std::string* of_ending(const ForeignNames::Names& map, std::string_view name, char between) {
+const std::string* of_ending(const Names& map, std::string_view name, char between) {
   while (true) {
-    if (const auto found = map.find(name); found != map.end()) return &found->second;
+    if (const std::string* found = find_name(map, name)) return found;
     const std::size_t next = name.find(between);
     if (next == std::string_view::npos) return nullptr;
     name.remove_prefix(next + 1);
@@ -50,25 +76,128 @@ const std::string* of_ending(const ForeignNames::Names& map, std::string_view na
 
 }  // namespace
 
+const Framework& ForeignNames::framework(std::string_view name) const {
+  static const Framework none;
+  const auto found = frameworks.find(name);
+  return found == frameworks.end() ? none : found->second;
+}
+
 const std::string* ForeignNames::shape_number(std::string_view name) const {
   return of_ending(shape_numbers, name, '_');
 }
 
-const std::string* named_by_path(const ForeignNames::Names& names, std::string_view path) {
+const std::string* named_by_path(const Names& names, std::string_view path) {
   return of_ending(names, path, '.');
 }
 
-ForeignNames read_foreign_names(const Document& file) {
+void read_names(const Document& file, ForeignNames& names) {
   const Cursor root = file.root();
   expect_schema(root, "prequel/foreign-names/1");
-  (void)root.find("origin");
-  ForeignNames names;
-  names.flags = read_groups(root.at("flags"));
-  names.keys = read_groups(root.at("keys"));
-  names.keys_off = read_names(root.at("keys_off"));
-  names.numbers = read_numbers(root.at("numbers"));
-  names.shape_numbers = read_numbers(root.at("shape_numbers"));
+  read_numbers(root, "numbers", names.numbers);
+  read_numbers(root, "shape_numbers", names.shape_numbers);
+  if (const auto rules = root.find("number_rules")) {
+    for (const Cursor& rule : rules->items()) {
+      const std::string field = rule.at("field").text();
+      check_number(rule, field);
+      names.number_rules.push_back({words_at(rule, "parts"), field});
+    }
+  }
+  names.of_others = words_at(root, "of_others");
+  names.of_parts = words_at(root, "of_parts");
+  names.telling = words_at(root, "telling");
+  names.harmless = words_at(root, "harmless");
+  names.formats = words_at(root, "formats");
   file.finish();
+}
+
+void read_framework(const Document& file, const std::string& name, ForeignNames& names) {
+  const Cursor root = file.root();
+  expect_schema(root, "prequel/framework/1");
+  (void)root.at("name");
+  Framework& read = names.frameworks[name];
+  read.framework = text_at(root, "framework");
+  read.stack = text_at(root, "stack");
+  read.old_stack = text_at(root, "old_stack");
+  read.adapter_stack = text_at(root, "adapter_stack");
+  read.commands = words_at(root, "commands");
+  read.flags = words_at(root, "flags");
+  read.model_key = text_at(root, "model_key");
+  if (const auto lists = root.find("marked_by")) {
+    for (const Cursor& list : lists->items()) read.keys.push_back(read_words(list));
+  }
+  if (const auto defaults = root.find("defaults")) {
+    for (const Cursor& one : defaults->items()) {
+      read.defaults.push_back({read_effect(one.at("set")), one.at("told").text(),
+                               words_at(one, "when"), words_at(one, "unless")});
+    }
+  }
+  read_texts(root, "clusters", names.clusters);
+  read_texts(root, "flavours", names.flavours);
+  read_texts(root, "same_flags", names.same_flags);
+  read_number_flags(root, "numbers", names.number_flags);
+  read_number_flags(root, "counts_of_devices", names.device_flags);
+  each_member(root, "switches", [&](const std::string& flag, const Cursor& effect) {
+    names.switches.emplace(flag, read_effect(effect));
+  });
+  each_member(root, "words", [&](const std::string& flag, const Cursor& words) {
+    for (const auto& [word, effect] : words.members()) {
+      names.words[flag].emplace(word, read_effect(effect));
+    }
+  });
+  read_texts(root, "lists", names.lists);
+  read_texts(root, "reads", names.readers);
+  read_texts(root, "not_modelled", names.not_modelled);
+  read_texts(root, "keys", names.keys);
+  read_texts(root, "keys_off", names.keys_off);
+  file.finish();
+}
+
+void read_families(const Document& file, ForeignNames& names) {
+  const Cursor root = file.root();
+  expect_schema(root, "prequel/families/1");
+  read_texts(root, "families", names.families);
+  read_texts(root, "same", names.same_families);
+  read_texts(root, "refused", names.refused_families);
+  each_member(root, "mixer_keys", [&](const std::string& key, const Cursor& list) {
+    names.mixer_keys.emplace(key, read_words(list));
+  });
+  file.finish();
+}
+
+namespace {
+
+void read_programs(const Document& file, ForeignNames& names) {
+  const Cursor root = file.root();
+  expect_schema(root, "prequel/programs/1");
+  for (const auto& [key, programs] :
+       {std::pair("no_decoders", &names.no_decoders), std::pair("no_training", &names.no_training),
+        std::pair("several_models", &names.several_models)}) {
+    for (const Cursor& one : root.at(key).items()) {
+      std::vector<std::string> words = read_words(one);
+      words.resize(2);
+      programs->emplace_back(std::move(words[0]), std::move(words[1]));
+    }
+  }
+  file.finish();
+}
+
+}  // namespace
+
+ForeignNames read_foreign_names(const Library& library) {
+  ForeignNames names;
+  std::string all;
+  for (const std::string& name : library.names("import")) {
+    const Document file = library.open("import", name);
+    all += file.json().dump();
+    const bool framework =
+        file.json().contains("schema") && file.json()["schema"] == "prequel/framework/1";
+    if (framework) read_framework(file, name, names);
+  }
+  read_names(library.open("import", "names"), names);
+  read_families(library.open("import", "families"), names);
+  read_programs(library.open("import", "programs"), names);
+  names.unpriced = read_unpriced(library.open("import", "unpriced"));
+  library.note_input("import", "frameworks", all);
   return names;
 }
 

@@ -1,61 +1,133 @@
 #pragma once
 
-/// Names of other programs for what prequel reads by one name: data/import/names.json.
+/// Names of other programs for what prequel reads: the files in data/import/.
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/job/unpriced.hpp"
 
 namespace prequel {
 
+class Cursor;
 class Document;
+class Library;
 
-/// Meanings of the numbers that names alone tell (cli/import/number_fields.hpp).
-inline constexpr std::string_view kNumberWords[] = {"mbs",
-                                                    "gbs",
-                                                    "batch_size",
-                                                    "batch_tokens",
-                                                    "gradient_accumulation_steps",
-                                                    "seq_len",
-                                                    "dp",
-                                                    "tp",
-                                                    "pp",
-                                                    "cp",
-                                                    "ep",
-                                                    "zero",
-                                                    "nodes",
-                                                    "devices",
-                                                    "devices_per_node",
-                                                    "num_hidden_layers",
-                                                    "hidden_size",
-                                                    "num_attention_heads",
-                                                    "num_key_value_heads",
-                                                    "intermediate_size",
-                                                    "vocab_size"};
+/// One setting of a field: `plan.zero?=3`.
+struct Assignment {
+  enum class How : std::uint8_t {
+    set,       ///< `=`
+    if_open,   ///< `?=`: where nothing says it yet
+    at_least,  ///< `>=`: where a lower number is said, or none
+    add,       ///< `+=`: to a list
+  };
+  std::string field;  ///< job/job_fields.hpp
+  How how{};
+  std::string value;
+};
+
+/// The settings that a flag makes, in their order.
+using Effect = std::vector<Assignment>;
+
+/// A setting that a framework makes where a job says nothing else.
+struct FrameworkDefault {
+  Effect set;
+  std::string told;
+  std::vector<std::string> when, unless;  ///< flags: of any job that says those, and none of these
+};
+
+/// A program that trains, as far as other tables need it.
+struct Framework {
+  std::string framework;                       ///< of the stacks that run it
+  std::string stack;                           ///< of a job that names none
+  std::string old_stack, adapter_stack;        ///< of its first releases, and for adapters
+  std::vector<std::string> commands, flags;    ///< of it alone
+  std::vector<std::vector<std::string>> keys;  ///< of its configurations alone: all of one list
+  std::string model_key;                       ///< of them, the one that names the model
+  std::vector<FrameworkDefault> defaults;
+};
+
+/// Words of names, and what the number is of that has all of them.
+struct NumberRule {
+  std::vector<std::string> parts;
+  std::string field;
+};
 
 struct ForeignNames {
   using Names = std::map<std::string, std::string, std::less<>>;
+  using Effects = std::map<std::string, Effect, std::less<>>;
+  using Words = std::vector<std::string>;
 
-  Names flags;          ///< of programs, with dashes, and the flag that says the same
-  Names keys;           ///< of configurations, perhaps behind their section, and that flag
-  Names keys_off;       ///< and the flag that says the same where such a key is false
-  Names numbers;        ///< names, whole, that are not known and tell what a number is of
-  Names shape_numbers;  ///< of a model's shape, where they may stand behind other words
-  std::vector<UnpricedRow> unpriced;  ///< names that are refused: data/import/unpriced.json
+  std::map<std::string, Framework, std::less<>> frameworks;  ///< by the names of their files
 
-  /// Returns the meaning of a number whose name is one of these or ends in one; null if it is not.
+  // Flags with dashes.
+  Names same_flags;    ///< the flag that says the same
+  Names number_flags;  ///< the field of a whole number
+  Names device_flags;  ///< the field of a count of devices: `8`, `a100:8`, `gpu:a100:8`
+  Effects switches;    ///< effects of flags that stand alone
+  std::map<std::string, Effects, std::less<>> words;  ///< effects of a flag by the word behind it
+  Names lists;         ///< the reader, or the field, of a list of words
+  Names readers;       ///< the reader of a value: settings/megatron_arguments.cpp
+  Names not_modelled;  ///< of what changes time or memory: the value that does not
+
+  // Keys of configurations, perhaps behind their section.
+  Names keys;      ///< the flag that says the same
+  Names keys_off;  ///< and the flag that says the same where such a key is false
+
+  // Models by other programs' names.
+  Names flavours;          ///< of torchtitan
+  Names families;          ///< of Hugging Face: configs/hugging_face_config.cpp
+  Names same_families;     ///< other names of families, or of the language model in one
+  Names refused_families;  ///< what they have that is not priced
+  std::map<std::string, Words, std::less<>> mixer_keys;  ///< keys of model files and theirs for it
+
+  /// Parts of programs' paths, and what these do: train no decoder; train nothing; and of their own
+  /// names, train on a second model.
+  std::vector<std::pair<std::string, std::string>> no_decoders, no_training, several_models;
+
+  // Names that nothing above has.
+  Names numbers;                         ///< whole names, and the field of their number
+  Names shape_numbers;                   ///< of a model's shape, perhaps behind other words
+  std::vector<NumberRule> number_rules;  ///< the first that fits counts
+  Words of_others;                       ///< parts of names of something else than the training
+  Words of_parts;                        ///< parts of names of a part of the shape
+  Words telling, harmless;               ///< parts of names that matter, and that do not for all
+  Words formats;                         ///< whole names of the products' format
+  std::vector<UnpricedRow> unpriced;     ///< names that are refused: data/import/unpriced.json
+  Names clusters;                        ///< of runs that name none, by the type of device
+
+  /// Returns the framework of that name; an empty one where no file has it.
+  [[nodiscard]] const Framework& framework(std::string_view name) const;
+  /// Returns the field of a number whose name is one of these or ends in one; null if it is not.
   [[nodiscard]] const std::string* shape_number(std::string_view name) const;
 };
+
+/// Returns the value of a name; null where the table has none.
+template <class Map>
+const typename Map::mapped_type* find_name(const Map& names, std::string_view name) {
+  const auto found = names.find(name);
+  return found == names.end() ? nullptr : &found->second;
+}
 
 /// The value of a table for a key of a configuration with the sections before it; the longest name
 /// counts. Null if none is there.
 const std::string* named_by_path(const ForeignNames::Names& names, std::string_view path);
 
+/// Reads all files of data/import/. Throws InputError with every problem of the first that has any.
+ForeignNames read_foreign_names(const Library& library);
+
 /// Reads a `prequel/foreign-names/1` file. Throws InputError with every problem of the file.
-ForeignNames read_foreign_names(const Document& file);
+void read_names(const Document& file, ForeignNames& names);
+
+/// Reads a `prequel/families/1` file. Throws InputError with every problem of the file.
+void read_families(const Document& file, ForeignNames& names);
+
+/// Reads a `prequel/framework/1` file of that name. Throws InputError with every problem of it.
+void read_framework(const Document& file, const std::string& name, ForeignNames& names);
 
 }  // namespace prequel

@@ -1,12 +1,12 @@
 #include "cli/import/job/imported_job.hpp"
 
 #include <algorithm>
-#include <span>
 #include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/import/job/model_fields.hpp"
 #include "cli/json/axis_json.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -21,76 +21,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kMlpNames[] = {"gelu", "swiglu", "geglu", "relu", "squared-relu"};
-constexpr const char* kPositionNames[] = {"learned", "alibi", "rope", "none"};
-constexpr const char* kNormNames[] = {"layer_norm", "rms_norm"};
 constexpr std::int64_t kMostBatch = 1LL << 30;
 constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
                                         "--pipeline-model-parallel-size", "--context-parallel-size",
                                         "--ds-sequence-parallel-size"};
 constexpr std::int64_t kMostStages = 1LL << 20;
-
-std::span<const char* const> words_of(Mlp) {
-  return kMlpNames;
-}
-std::span<const char* const> words_of(PositionEmbedding) {
-  return kPositionNames;
-}
-std::span<const char* const> words_of(Norm) {
-  return kNormNames;
-}
-
-/// Every field of a model's shape with its key in `prequel/model/1`, those of experts apart.
-template <class Model, class Visit>
-void each_field(Model& model, const Visit& visit) {
-  visit("num_hidden_layers", model.layers);
-  visit("hidden_size", model.hidden);
-  visit("num_attention_heads", model.heads);
-  visit("num_key_value_heads", model.kv_heads);
-  visit("head_dim", model.head_dim);
-  visit("intermediate_size", model.ffn_hidden);
-  visit("vocab_size", model.vocab);
-  visit("max_position_embeddings", model.max_positions);
-  visit("mlp", model.mlp);
-  visit("position", model.position);
-  visit("norm", model.norm);
-  visit("bias", model.linear_bias);
-  visit("qkv_bias", model.qkv_bias);
-  visit("qk_norm", model.qk_norm);
-  visit("post_norms", model.post_norms);
-  visit("attention_sinks", model.attention_sinks);
-  visit("parallel_block", model.parallel_block);
-  visit("attn_logit_softcapping", model.score_cap);
-  visit("final_logit_softcapping", model.logit_cap);
-  visit("tie_word_embeddings", model.tied_embeddings);
-  visit("embedding_norm", model.embedding_norm);
-  visit("dropout", model.dropout);
-  visit("attention_dropout", model.score_dropout);
-  visit("sliding_window", model.window);
-  visit("attention_chunk_size", model.chunk);
-  visit("full_attention_every", model.full_every);
-  visit("num_nextn_predict_layers", model.next_token_layers);
-}
-template <class Experts, class Visit>
-void each_expert_field(Experts& experts, const Visit& visit) {
-  visit("num_experts", experts.count);
-  visit("num_experts_per_tok", experts.top_k);
-  visit("moe_intermediate_size", experts.ffn_hidden);
-  visit("shared_expert_intermediate_size", experts.shared_hidden);
-  visit("shared_expert_gate", experts.shared_gate);
-  visit("first_k_dense_replace", experts.first_dense);
-  visit("moe_layer_freq", experts.every);
-  visit("n_group", experts.groups);
-  visit("topk_group", experts.groups_chosen);
-}
-template <class Latent, class Visit>
-void each_latent_field(Latent& latent, const Visit& visit) {
-  visit("kv_lora_rank", latent.kv_rank);
-  visit("q_lora_rank", latent.q_rank);
-  visit("qk_nope_head_dim", latent.nope);
-  visit("qk_rope_head_dim", latent.rope);
-  visit("v_head_dim", latent.value);
-}
 
 /// Keys of the model file that have no field here.
 bool is_mixer_key(std::string_view key) {
@@ -119,7 +54,7 @@ template <class T>
 void put(Json& json, const char* key, const std::optional<T>& value) {
   if (!value) return;
   if constexpr (std::is_enum_v<T>) {
-    json[key] = words_of(*value)[static_cast<std::size_t>(*value)];
+    json[key] = name(*value);
   } else {
     json[key] = *value;
   }
@@ -130,9 +65,7 @@ void take(const nlohmann::json& file, const char* key, std::optional<T>& value) 
   const auto found = file.find(key);
   if (found == file.end() || found->is_null()) return;
   if constexpr (std::is_enum_v<T>) {
-    const auto words = words_of(T{});
-    const auto word = std::ranges::find(words, found->template get<std::string>());
-    value = static_cast<T>(word - words.begin());
+    value = named<T>(found->template get<std::string>());
   } else {
     value = found->template get<T>();
   }
@@ -141,7 +74,7 @@ void take(const nlohmann::json& file, const char* key, std::optional<T>& value) 
 Json model_object(const ImportedModel& model, const std::string& origin) {
   Json json{{"name", printable(model.name.empty() ? "imported" : model.name, 100)}};
   const auto write = [&](const char* key, const auto& value) { put(json, key, value); };
-  each_field(model, write);
+  each_shape_field(model, write);
   if (model.experts.count.value_or(0) >= 2) each_expert_field(model.experts, write);
   each_latent_field(model.latent, write);
   for (const auto& [key, value] : model.mixers) json[key] = Json::parse(value);
@@ -186,7 +119,7 @@ void complete_batches(ImportedJob& job) {
   }
   // Levanter's ranks take all of their sequences at once unless told otherwise.
   const bool by_steps =
-      job.gradient_accumulation_steps || job.deepspeed_config || job.says("--levanter");
+      job.gradient_accumulation_steps || job.deepspeed_config || job.is_of("levanter");
   if (!plan.mbs && plan.gbs && by_steps &&
       !job.unresolved.contains("train_micro_batch_size_per_gpu")) {
     const std::int64_t micro_batches = *plan.dp * steps;
@@ -283,6 +216,14 @@ void shard_bf16_states(ImportedJob& job) {
 }
 
 }  // namespace
+
+bool ImportedJob::is_of(std::string_view framework) const {
+  if (marks.trainers.find(framework) != marks.trainers.end()) return true;
+  const auto found = names->frameworks.find(framework);
+  return found != names->frameworks.end() &&
+         std::ranges::any_of(found->second.flags,
+                             [&](const std::string& flag) { return says(flag); });
+}
 
 std::string ImportedJob::unresolved_degrees() const {
   std::string flags;
@@ -396,20 +337,11 @@ std::vector<SoftwareField> software_fields(const ImportedJob& job) {
   return fields;
 }
 
-std::string_view word(Mlp mlp) {
-  return kMlpNames[static_cast<std::size_t>(mlp)];
-}
-std::string_view word(PositionEmbedding position) {
-  return kPositionNames[static_cast<std::size_t>(position)];
-}
-
 ImportedModel imported_model(const Document& file) {
   ImportedModel model;
   model.name = file.read_once(read_transformer).name;  // which judges the rest, too
   const auto read = [&](const char* key, auto& value) { take(file.json(), key, value); };
-  each_field(model, read);
-  each_expert_field(model.experts, read);
-  each_latent_field(model.latent, read);
+  each_model_field(model, read);
   for (const auto& [key, value] : file.json().items()) {
     if (is_mixer_key(key)) model.mixers[key] = value.dump();
   }
@@ -423,9 +355,7 @@ void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
   const auto fill = [&](const char* key, auto& value) {
     if (!value) take(json, key, value);
   };
-  each_field(model, fill);
-  each_expert_field(model.experts, fill);
-  each_latent_field(model.latent, fill);
+  each_model_field(model, fill);
   if (model.mixers.empty()) model.mixers = known.mixers;
   if (!model.layers) model.layers = known.layers;  // which letters tell, too
 }

@@ -75,23 +75,29 @@ struct ImportedTorchtitan {
   }
 };
 
-struct ImportedJob;
-
-struct NumberField;
-
 /// A number whose flag or key is not known, and the field that its name is of.
 struct NumberByName {
   std::string flag;
   std::int64_t value{};
-  const NumberField* field{};
+  std::string field;  ///< job/job_fields.hpp
 };
 
-/// A switch or word whose flag or key is not known, and what its name says that it does.
+/// A switch or word whose flag or key is not known, and the field that its name is of.
 struct EffectByName {
-  std::string said;                         ///< flag and value
-  bool (*is_open)(const ImportedJob& job);  ///< whether nothing known says it
-  void (*apply)(ImportedJob& job);
-  const char* what;  ///< for messages
+  std::string said;  ///< flag and value
+  std::string field, value;
+  std::string what;  ///< for messages
+};
+
+/// Marks that single files leave of their program; the arguments that it prints replace them.
+struct ImportedMarks {
+  std::set<std::string, std::less<>> trainers;  ///< frameworks, by the names of their files
+  bool model_overrides{};                       ///< sizes stand over those of a model that is named
+  bool fully_sharded{};                         ///< PyTorch's FSDP shards, or not, as its flag says
+  bool own_attention{};                         ///< Megatron's own, not Transformer Engine's
+  bool flex_dispatcher{};  ///< which leaves it to its backend who carries tokens
+  std::optional<Dispatcher> flex_backend;
+  std::optional<std::int64_t> sharding_strategy;  ///< ZeRO stage of Megatron's own FSDP
 };
 
 /// A text in which a model may be named that nothing else says; the lower its rank, the likelier.
@@ -181,8 +187,11 @@ struct ImportedJob {
   /// both here, though only one of them made the plan.
   std::map<std::string, std::int64_t, std::less<>> said;
   std::set<std::string, std::less<>> unresolved;  ///< flags whose value only a run would tell
+  ImportedMarks marks;
   ImportReport report;
 
+  /// Tests whether the files are of this framework: a data file in data/import/.
+  [[nodiscard]] bool is_of(std::string_view framework) const;
   /// Returns the unresolved flags that dp follows from; empty where all are known.
   [[nodiscard]] std::string unresolved_degrees() const;
   [[nodiscard]] bool says(std::string_view flag) const { return said.find(flag) != said.end(); }
@@ -211,10 +220,6 @@ struct SoftwareField {
   std::string path, value;  ///< software.launch, blocking
 };
 std::vector<SoftwareField> software_fields(const ImportedJob& job);
-
-/// Their words in files.
-std::string_view word(Mlp mlp);
-std::string_view word(PositionEmbedding position);
 
 /// Reads a `prequel/model/1` file. Throws InputError.
 ImportedModel imported_model(const Document& file);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
-#include "cli/import/job/number_fields.hpp"
-#include "cli/import/settings/telling_names.hpp"
+#include "cli/import/job/job_fields.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/lower_case.hpp"
 
@@ -17,78 +18,14 @@ namespace {
 
 using Count = std::optional<std::int64_t>;
 
-/// Parts that a name has, all of them, and what its number is then of.
-struct Rule {
-  std::string_view parts[3];
-  std::string_view field;  ///< its word
-};
-constexpr std::string_view kTokens = "batch_tokens";
-constexpr Rule kRules[] = {
-    {{"batch", "token"}, kTokens},
-    {{"micro", "batch"}, "mbs"},
-    {{"per_device", "batch"}, "mbs"},
-    {{"per_gpu", "batch"}, "mbs"},
-    {{"per_gpu", "bsz"}, "mbs"},
-    {{"per_device", "bsz"}, "mbs"},
-    {{"per_rank", "batch"}, "mbs"},
-    {{"global", "batch"}, "gbs"},
-    {{"total", "batch"}, "gbs"},
-    {{"grad", "accum", "step"}, "gradient_accumulation_steps"},
-    {{"seq", "len"}, "seq_len"},
-    {{"context", "len"}, "seq_len"},
-    {{"tensor", "parallel", "size"}, "tp"},
-    {{"tensor", "parallel", "degree"}, "tp"},
-    {{"tp_size"}, "tp"},
-    {{"tp_deg"}, "tp"},
-    {{"pipeline", "parallel", "degree"}, "pp"},
-    {{"pipeline", "group", "size"}, "pp"},
-    {{"data", "group", "size"}, "dp"},
-    {{"pp_size"}, "pp"},
-    {{"pp_deg"}, "pp"},
-    {{"cp_deg"}, "cp"},
-    {{"cp_size"}, "cp"},
-    {{"ep_size"}, "ep"},
-    {{"zero", "stage"}, "zero"},
-};
-
-/// Parts of names that say the like of something else than the training itself.
-constexpr std::string_view kOfOthers[] = {
-    "eval",    "predict", "val_",    "valid",    "test",     "infer",    "rollout", "gen",
-    "prompt",  "respon",  "teach",   "ref_",     "reward",   "critic",   "vision",  "image",
-    "audio",   "encoder", "retriev", "lora",     "warm",     "log",      "save",    "vocab",
-    "buffer",  "bucket",  "min_",    "virtual",  "expert",   "stride",   "factor",  "ramp",
-    "divisib", "start",   "curric",  "sample",   "original", "multiple", "batches", "num_",
-    "captur",  "cache",   "partial", "interpol", "_num",     "interleav"};
-
-/// Parts of names whose numbers are of a part of the shape, or of another model.
-constexpr std::string_view kOfParts[] = {
-    "encoder", "vision",  "image", "audio",   "teach",   "draft",  "lora",  "adapter", "expert",
-    "moe",     "shared",  "mtp",   "nextn",   "first",   "last",   "dense", "per_",    "checkpoint",
-    "recomp",  "offload", "freez", "frozen",  "unfreez", "router", "rope",  "rotary",  "latent",
-    "value_h", "qk_",     "proj",  "noop",    "prefix",  "cross",  "skip",  "reward",  "ref_",
-    "critic",  "virtual", "stage", "classif", "freq",    "time_"};
-
-/// Names of the products' format; others are of what is stored, reduced or summed up.
-constexpr std::string_view kOfFormats[] = {"dtype",          "compute_dtype",   "train_dtype",
-                                           "training_dtype", "amp_dtype",       "model_dtype",
-                                           "precision",      "mixed_precision", "train_precision"};
-
 bool is_true(std::string_view value) {
   return value.empty() || value == "true" || value == "True" || value == "1" || value == "yes";
 }
 
 /// Formats of products, as words of any program say them.
-struct FormatWord {
-  std::string_view word;
-  void (*apply)(ImportedJob& job);
-};
-constexpr FormatWord kFormatWords[] = {
-    {"bf16", [](ImportedJob& job) { job.plan.precision = Precision::bf16; }},
-    {"bfloat16", [](ImportedJob& job) { job.plan.precision = Precision::bf16; }},
-    {"fp16", [](ImportedJob& job) { job.plan.precision = Precision::fp16; }},
-    {"float16", [](ImportedJob& job) { job.plan.precision = Precision::fp16; }},
-    {"fp32", [](ImportedJob& job) { job.plan.precision = Precision::fp32; }},
-    {"float32", [](ImportedJob& job) { job.plan.precision = Precision::fp32; }}};
+constexpr std::pair<std::string_view, const char*> kFormatWords[] = {
+    {"bf16", "bf16"},    {"bfloat16", "bf16"}, {"fp16", "fp16"},
+    {"float16", "fp16"}, {"fp32", "fp32"},     {"float32", "fp32"}};
 
 }  // namespace
 
@@ -100,25 +37,24 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
   const std::string name = own_name(flag);
   const auto number = parse_integer(value);
   if (!number || *number < 0 || *number > kMost) return std::nullopt;
-  const auto of = [&](std::string_view word) {
-    return NumberByName{flag, *number, number_field(word)};
-  };
+  const auto of = [&](const std::string& field) { return NumberByName{flag, *number, field}; };
+  const std::string tokens = "batch_tokens";
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   if (*number == 0 && !has("zero")) return std::nullopt;
   if (const std::string* shape = names.shape_number(name)) {
-    return has_part(name, kOfParts) ? std::nullopt : std::optional(of(*shape));
+    return has_part(name, names.of_parts) ? std::nullopt : std::optional(of(*shape));
   }
   if (const auto known = names.numbers.find(name); known != names.numbers.end()) {
     return of(known->second);
   }
-  if (has_part(name, kOfOthers)) return std::nullopt;
+  if (has_part(name, names.of_others)) return std::nullopt;
   const bool many = has("batch") && *number > kMostSequences;
   const bool of_device = has("micro") || has("per_");
   if (of_device && has("batch") && *number > kMostOfDevice) return std::nullopt;  // tokens
-  if (many && (has("total") || has("global"))) return of(kTokens);
-  for (const Rule& rule : kRules) {
+  if (many && (has("total") || has("global"))) return of(tokens);
+  for (const NumberRule& rule : names.number_rules) {
     if (!std::ranges::all_of(rule.parts, has)) continue;
-    const bool in_tokens = rule.field == kTokens;
+    const bool in_tokens = rule.field == tokens;
     if (!in_tokens && (has("token") || many)) return std::nullopt;
     return of(rule.field);
   }
@@ -128,80 +64,61 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
 namespace {
 
 /// `--activation-fn relu`: the MLP's.
-void (*activation_of(const std::string& word))(ImportedJob&) {
-  if (word == "relu") return [](ImportedJob& job) { job.model.mlp = Mlp::relu; };
-  if (word == "gelu" || word == "gelu_new")
-    return [](ImportedJob& job) { job.model.mlp = Mlp::gelu; };
-  if (word == "swiglu") return [](ImportedJob& job) { job.model.mlp = Mlp::swiglu; };
-  if (word == "geglu") return [](ImportedJob& job) { job.model.mlp = Mlp::geglu; };
-  if (word == "squared_relu" || word == "relu2") {
-    return [](ImportedJob& job) { job.model.mlp = Mlp::squared_relu; };
-  }
-  return nullptr;
+std::string activation_of(const std::string& word) {
+  if (word == "gelu_new") return "gelu";
+  if (word == "squared_relu" || word == "relu2") return "squared-relu";
+  return named<Mlp>(word) ? word : std::string();
 }
 
 /// `--strategy deepspeed_stage_2`, `--dist_plan zero3`, `--strategy fsdp`: how states are sharded.
-void (*sharding_of(const std::string& word))(ImportedJob&) {
-  const auto says = [&](char stage) {
+std::string sharding_of(const std::string& word) {
+  for (const char stage : {'1', '2', '3'}) {
     for (const char* before : {"zero", "zero_", "zero-", "stage", "stage_"}) {
-      const std::size_t at = word.find(std::string(before) + stage);
-      if (at != std::string::npos) return true;
+      if (word.find(std::string(before) + stage) != std::string::npos) return {stage};
     }
-    return false;
-  };
-  if (says('1')) return [](ImportedJob& job) { job.plan.zero = 1; };
-  if (says('2')) return [](ImportedJob& job) { job.plan.zero = 2; };
-  if (says('3') || word.find("fsdp") != std::string::npos) {
-    return [](ImportedJob& job) { job.plan.zero = 3; };
   }
-  return nullptr;
+  return word.find("fsdp") != std::string::npos ? "3" : "";
 }
 
 }  // namespace
 
-std::optional<EffectByName> effect_by_name(const std::string& flag, const std::string& value) {
+std::optional<EffectByName> effect_by_name(const ForeignNames& names, const std::string& flag,
+                                           const std::string& value) {
   const std::string name = own_name(flag);
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  const std::string said = value.empty() ? flag : flag + " " + value;
+  const auto effect = [&](const char* field, std::string set, const char* what) {
+    return EffectByName{value.empty() ? flag : flag + " " + value, field, std::move(set), what};
+  };
   const bool ends = name.ends_with("checkpoint") || name.ends_with("ckpt");
   const bool repeats = ends || has("checkpointing") || has("recompute") || has("remat");
   const bool of_layers =
       has("grad") || has("activation") || has("act_") || has("recompute") || has("remat");
   if (repeats && of_layers && is_true(value)) {
-    return EffectByName{said, [](const ImportedJob& job) { return !job.plan.recompute; },
-                        [](ImportedJob& job) { job.plan.recompute = Recompute::full; },
-                        "recompute full"};
+    return effect("plan.recompute", "full", "recompute full");
   }
   if (has("cpu_offload") && !has("act") && is_true(value)) {
     const bool all = has("fsdp") || has("param");
-    return EffectByName{said, [](const ImportedJob& job) { return !job.plan.offload; },
-                        all ? [](ImportedJob& job) { job.plan.offload = Offload::optimizer_params; }
-                            : [](ImportedJob& job) { job.plan.offload = Offload::optimizer; },
-                        all ? "offload optimizer and parameters" : "offload optimizer"};
+    return effect("plan.offload", all ? "optimizer+params" : "optimizer",
+                  all ? "offload optimizer and parameters" : "offload optimizer");
   }
   const std::string word = lower_case(value);
   const bool ways =
       has("strategy") || has("plugin") || has("dist") || has("dp_type") || name == "parallelism";
-  if (auto* const apply = ways ? sharding_of(word) : nullptr) {
-    return EffectByName{said, [](const ImportedJob& job) { return !job.plan.zero; }, apply,
-                        "how states are sharded"};
+  if (std::string stage = ways ? sharding_of(word) : ""; !stage.empty()) {
+    return effect("plan.zero", std::move(stage), "how states are sharded");
   }
   const bool function = name.starts_with("activation") || name.starts_with("hidden_act");
-  if (auto* const apply = function ? activation_of(word) : nullptr) {
-    return EffectByName{said, [](const ImportedJob& job) { return !job.model.mlp; }, apply,
-                        "the MLP"};
+  if (std::string mlp = function ? activation_of(word) : ""; !mlp.empty()) {
+    return effect("model.mlp", std::move(mlp), "the MLP");
   }
-  const bool format = std::ranges::find(kOfFormats, name) != std::end(kOfFormats);
   if ((name == "no_fp16" || name == "no_bf16") && is_true(value)) {
-    return EffectByName{said, [](const ImportedJob& job) { return !job.plan.precision; },
-                        [](ImportedJob& job) { job.plan.precision = Precision::fp32; },
-                        "products in fp32"};
+    return effect("plan.precision", "fp32", "products in fp32");
   }
-  for (const auto& [known, apply] : kFormatWords) {
+  const bool format = std::ranges::find(names.formats, name) != names.formats.end();
+  for (const auto& [known, precision] : kFormatWords) {
     const bool as_switch = name == known || name == "use_" + std::string(known);
     if (!(format && word == known) && !(as_switch && is_true(value))) continue;
-    return EffectByName{said, [](const ImportedJob& job) { return !job.plan.precision; }, apply,
-                        "the format of products"};
+    return effect("plan.precision", precision, "the format of products");
   }
   return std::nullopt;
 }
@@ -247,9 +164,9 @@ void take_by_names(ImportedJob& job) {
   // Where the shape is known, a further number with such a name is not guessed.
   const bool known = job.model.layers && job.model.hidden && job.model.heads;
   for (const auto& [flag, value, field] : job.by_names) {
-    Count& target = field->of(job);
+    Count& target = *number_field(field, job);
     if (target == value) continue;
-    if (!target && known && is_of_layers(*field)) {
+    if (!target && known && is_of_layers(field)) {
       job.report.left_out.push_back(
           fmt::format("{} {}: not known, though it may be of the model, its layout or its memory; "
                       "predicted without it",
@@ -265,19 +182,53 @@ void take_by_names(ImportedJob& job) {
     target = value;
     const bool shape = &target == &job.model.layers || &target == &job.model.hidden;
     job.shape_by_name = job.shape_by_name || shape;
-    job.report.assumed.push_back(fmt::format("{} {}: {}, by its name", field->what, value, flag));
+    job.report.assumed.push_back(fmt::format("{} {}: {}, by its name", spoken(field), value, flag));
   }
   job.by_names.clear();
   for (const EffectByName& one : job.effects_by_name) {
-    if (!one.is_open(job)) {
+    if (!is_open(one.field, job)) {
       job.report.ignored.push_back(one.said);
       continue;
     }
-    one.apply(job);
+    (void)assign(one.field, one.value, job);
     job.report.assumed.push_back(fmt::format("{}: {}, by its name", one.what, one.said));
   }
   job.effects_by_name.clear();
   settle_batches(job);
+}
+
+std::string own_name(std::string_view entry) {
+  entry = entry.substr(0, entry.find_first_of(" ="));
+  if (entry.starts_with("--")) entry.remove_prefix(2);
+  entry = entry.substr(entry.rfind('.') + 1);  // npos + 1 is 0
+  std::string name = lower_case(std::string(entry));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+bool has_part(std::string_view name, const std::vector<std::string>& parts) {
+  return std::ranges::any_of(
+      parts, [&](const std::string& part) { return name.find(part) != std::string_view::npos; });
+}
+
+void tell_by_names(std::size_t first, ImportedJob& job) {
+  ImportReport& report = job.report;
+  std::vector<std::string> others;
+  for (std::size_t i = first; i < report.ignored.size(); ++i) {
+    const std::string name = own_name(report.ignored[i]);
+    const bool resolved = report.ignored[i].find("(not resolved)") == std::string::npos;
+    if (resolved && has_part(name, job.names->telling) && !has_part(name, job.names->harmless)) {
+      report.left_out.push_back(
+          fmt::format("{}: not known, though it may be of the model, its layout or its memory; "
+                      "predicted without it",
+                      report.ignored[i]));
+    } else {
+      others.push_back(std::move(report.ignored[i]));
+    }
+  }
+  report.ignored.resize(std::min(first, report.ignored.size()));
+  report.ignored.insert(report.ignored.end(), std::make_move_iterator(others.begin()),
+                        std::make_move_iterator(others.end()));
 }
 
 }  // namespace prequel

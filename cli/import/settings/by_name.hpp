@@ -3,8 +3,11 @@
 /// Meanings of flags and keys that nothing knows, by their names, where nothing known says the
 /// same.
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/import/job/imported_job.hpp"
 
@@ -17,12 +20,24 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
 
 /// Returns the effect of a switch or a word by its flag's name: `--use_grad_ckpt`, `compute_dtype:
 /// bf16`.
-std::optional<EffectByName> effect_by_name(const std::string& flag, const std::string& value);
+std::optional<EffectByName> effect_by_name(const ForeignNames& names, const std::string& flag,
+                                           const std::string& value);
 
 /// Takes those where nothing that is known says the same, and tells so.
 void take_by_names(ImportedJob& job);
 
 /// Settles a batch that some programs count by the device and some over all, and one in tokens.
 void settle_batches(ImportedJob& job);
+
+/// The name alone of a flag or key, without its section and what stands behind it: `--moe-ffn-size
+/// 4` and `model.moe_ffn_size` are one.
+std::string own_name(std::string_view entry);
+
+/// Tests whether one of the parts is in a name.
+bool has_part(std::string_view name, const std::vector<std::string>& parts);
+
+/// Moves what was ignored from `first` on to what is left out where its name is of the model's
+/// shape, of the layout or of what is kept in memory.
+void tell_by_names(std::size_t first, ImportedJob& job);
 
 }  // namespace prequel

@@ -1,37 +1,23 @@
-#include "cli/import/settings/megatron_flags.hpp"
-#include "models/shape/layer_pattern.hpp"
+#include "cli/import/settings/list_flags.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include <fmt/format.h>
 
-#include "cli/import/settings/flag_effects.hpp"
+#include "cli/import/job/job_fields.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
+#include "models/shape/layer_pattern.hpp"
 
 namespace prequel {
 namespace {
 
-/// Words of an enumeration, by its own names; those that are not known are left out, one by one.
-template <class Enum>
-bool take_words(const char* flag, ImportedJob& job, std::optional<WordSet<Enum>>& field,
-                const std::vector<std::string>& words) {
-  WordSet<Enum> set;
-  for (const std::string& word : words) {
-    if (const auto value = named<Enum>(word)) {
-      set.add(*value);
-    } else {
-      job.report.left_out.push_back(
-          fmt::format("{} {} is not known; predicted without it", flag, printable(word)));
-    }
-  }
-  if (set.empty() && !words.empty()) return false;
-  field = set;
-  return true;
-}
+using Words = std::vector<std::string>;
 
 /// Graphs of the whole iteration, or of modules of each layer; of whole layers where none is named.
-bool graphs_of(ImportedJob& job, const std::vector<std::string>& words) {
+bool graphs_of(ImportedJob& job, const Words& words) {
   WordSet<GraphedModule> graphs;
   for (const std::string& word : words) {
     const auto value = word == "full_iteration" ? GraphedModule::full : named<GraphedModule>(word);
@@ -43,7 +29,7 @@ bool graphs_of(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// One kind, perhaps said once for each layer.
-bool context_comm(ImportedJob& job, const std::vector<std::string>& words) {
+bool context_comm(ImportedJob& job, const Words& words) {
   if (words.empty() || std::ranges::count(words, words.front()) != std::ssize(words)) return false;
   job.plan.cp_comm =
       words.front() == "all_gather" ? ContextComm::all_gather : named<ContextComm>(words.front());
@@ -51,7 +37,7 @@ bool context_comm(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// GPT-NeoX's kinds of attention, each with how many layers have it: one kernel or products.
-bool attention_of(ImportedJob& job, const std::vector<std::string>& words) {
+bool attention_of(ImportedJob& job, const Words& words) {
   std::optional<AttentionKind> attention;
   for (const std::string& word : words) {
     if (word == "all" || parse_integer(word)) continue;
@@ -65,33 +51,14 @@ bool attention_of(ImportedJob& job, const std::vector<std::string>& words) {
   return attention.has_value();
 }
 
-/// PyTorch's names of pipeline schedules, as torchtitan has them.
-bool schedule_of(ImportedJob& job, const std::vector<std::string>& words) {
-  struct Known {
-    std::string_view word;
-    Schedule schedule;
-    std::int64_t vpp;
-  };
-  constexpr Known kKnown[] = {{"GPipe", Schedule::gpipe, 1},
-                              {"1F1B", Schedule::one_f_one_b, 1},
-                              {"Interleaved1F1B", Schedule::interleaved, 2},
-                              {"ZBVZeroBubble", Schedule::zb_v, 2},
-                              {"DualPipeV", Schedule::dualpipe_v, 2}};
-  if (words.size() != 1) return false;
-  const auto found = std::ranges::find(kKnown, words.front(), &Known::word);
-  if (found == std::end(kKnown)) return false;
-  job.plan.schedule = found->schedule;
-  job.plan.vpp = found->vpp;
-  return true;
-}
-
 /// Which of torchtitan's converters change the format of products.
-bool converters(ImportedJob& job, const std::vector<std::string>& words) {
+bool converters(ImportedJob& job, const Words& words) {
   for (const std::string& word : words) {
     if (word.ends_with("float8")) {
-      products_in_fp8(job);
+      (void)assign("products", "fp8", job);
     } else if (word == "mx" || word.ends_with(".mx")) {
-      mixed<Fp8Recipe::mxfp8>(job);
+      job.plan.precision = Precision::fp8;
+      job.plan.fp8_recipe = Fp8Recipe::mxfp8;
     } else {
       return false;
     }
@@ -100,7 +67,7 @@ bool converters(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// Tokens to the left and, as for all decoders, none to the right.
-bool window(ImportedJob& job, const std::vector<std::string>& words) {
+bool window(ImportedJob& job, const Words& words) {
   const auto tokens = words.empty() ? std::nullopt : parse_integer(words.front());
   if (!tokens || *tokens < 1 || *tokens > (1LL << 24)) return false;
   job.model.window = *tokens;
@@ -108,7 +75,7 @@ bool window(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// One number, or one for each layer that has experts.
-bool experts_of(ImportedJob& job, const std::vector<std::string>& words) {
+bool experts_of(ImportedJob& job, const Words& words) {
   std::int64_t most = 0;
   bool differ = false;
   for (const std::string& word : words) {
@@ -127,7 +94,7 @@ bool experts_of(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// Layers of MindSpeed that only fill up stages and pass on what they get.
-bool idle_layers(ImportedJob& job, const std::vector<std::string>& words) {
+bool idle_layers(ImportedJob& job, const Words& words) {
   if (words.empty() || !std::ranges::all_of(words, [](const std::string& word) {
         return parse_integer(word).has_value();
       })) {
@@ -138,7 +105,7 @@ bool idle_layers(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// MindSpeed's layers of each stage: `4,5,5,6`.
-bool layers_of_stages(ImportedJob& job, const std::vector<std::string>& words) {
+bool layers_of_stages(ImportedJob& job, const Words& words) {
   constexpr long long kMost = 1 << 12;
   std::string layout;
   for (const std::string& word : words) {
@@ -152,31 +119,14 @@ bool layers_of_stages(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// MindSpeed-LLM's `--interleave-sliding-window 4096`: of every second layer.
-bool window_of_every_second(ImportedJob& job, const std::vector<std::string>& words) {
+bool window_of_every_second(ImportedJob& job, const Words& words) {
   if (!window(job, words)) return false;
   job.model.full_every = 2;
   return true;
 }
 
-template <std::optional<double> ImportedModel::*kCap>
-bool cap(ImportedJob& job, const std::vector<std::string>& words) {
-  const auto most = words.size() == 1 ? parse_number(words.front()) : std::nullopt;
-  if (!most || !(*most > 0 && *most < 1e6)) return false;
-  job.model.*kCap = *most;
-  return true;
-}
-
-/// A size of a mixer, under its key of model files.
-template <auto kKey>
-bool mixer_size(ImportedJob& job, const std::vector<std::string>& words) {
-  const auto size = words.size() == 1 ? parse_integer(words.front()) : std::nullopt;
-  if (!size || *size < 1 || *size > (1LL << 24)) return false;
-  job.model.mixers[kKey()] = std::to_string(*size);
-  return true;
-}
-
 /// Letters of sublayers; bars between them deal layers to pipeline chunks.
-bool layer_pattern(ImportedJob& job, const std::vector<std::string>& words) {
+bool layer_pattern(ImportedJob& job, const Words& words) {
   if (words.size() != 1) return false;
   const auto parsed = parse_layer_pattern(words.front());
   const auto* const pattern = std::get_if<LayerPattern>(&parsed);
@@ -198,7 +148,7 @@ bool layer_pattern(ImportedJob& job, const std::vector<std::string>& words) {
 
 /// Megatron's `--linear-attention-freq`: the last of every so many layers attends by softmax, or a
 /// list with 1 for each that does not.
-bool linear_attention(ImportedJob& job, const std::vector<std::string>& words) {
+bool linear_attention(ImportedJob& job, const Words& words) {
   std::string types;
   const auto add = [&](bool linear) {
     types += fmt::format("{}\"{}\"", types.empty() ? "" : ",",
@@ -219,7 +169,7 @@ bool linear_attention(ImportedJob& job, const std::vector<std::string>& words) {
 }
 
 /// Megatron's `--experimental-attention-variant`.
-bool attention_variant(ImportedJob& job, const std::vector<std::string>& words) {
+bool attention_variant(ImportedJob& job, const Words& words) {
   if (words.size() != 1) return false;
   if (words.front() == "dsa") {
     job.model.mixers["layer_types"] = R"(["sparse_attention"])";
@@ -233,67 +183,85 @@ bool attention_variant(ImportedJob& job, const std::vector<std::string>& words) 
   return delta;
 }
 
-constexpr auto kState = [] { return "mamba_d_state"; };
-constexpr auto kStateHeadDim = [] { return "mamba_head_dim"; };
-constexpr auto kStateGroups = [] { return "mamba_n_groups"; };
-constexpr auto kStateHeads = [] { return "mamba_num_heads"; };
-constexpr auto kKeyHeads = [] { return "linear_num_key_heads"; };
-constexpr auto kValueHeads = [] { return "linear_num_value_heads"; };
-constexpr auto kKeyDim = [] { return "linear_key_head_dim"; };
-constexpr auto kValueDim = [] { return "linear_value_head_dim"; };
-constexpr auto kConvolution = [] { return "linear_conv_kernel_dim"; };
-constexpr auto kIndexHeads = [] { return "index_n_heads"; };
-constexpr auto kIndexDim = [] { return "index_head_dim"; };
-constexpr auto kIndexKeys = [] { return "index_topk"; };
-constexpr auto kLatentExperts = [] { return "moe_latent_size"; };
-
-constexpr ListFlag kLists[] = {
-    {"--hybrid-layer-pattern", layer_pattern},
-    {"--hybrid-override-pattern", layer_pattern},
-    {"--linear-attention-freq", linear_attention},
-    {"--experimental-attention-variant", attention_variant},
-    {"--mamba-state-dim", mixer_size<kState>},
-    {"--mamba-head-dim", mixer_size<kStateHeadDim>},
-    {"--mamba-num-groups", mixer_size<kStateGroups>},
-    {"--mamba-num-heads", mixer_size<kStateHeads>},
-    {"--linear-num-key-heads", mixer_size<kKeyHeads>},
-    {"--linear-num-value-heads", mixer_size<kValueHeads>},
-    {"--linear-key-head-dim", mixer_size<kKeyDim>},
-    {"--linear-value-head-dim", mixer_size<kValueDim>},
-    {"--linear-conv-kernel-dim", mixer_size<kConvolution>},
-    {"--dsa-indexer-n-heads", mixer_size<kIndexHeads>},
-    {"--dsa-indexer-head-dim", mixer_size<kIndexDim>},
-    {"--dsa-indexer-topk", mixer_size<kIndexKeys>},
-    {"--moe-latent-size", mixer_size<kLatentExperts>},
-    {"--interleave-sliding-window", window_of_every_second},
-    {"--attn-logit-softcapping", cap<&ImportedModel::score_cap>},
-    {"--output-logit-softcapping", cap<&ImportedModel::logit_cap>},
-    {"--final-logit-softcapping", cap<&ImportedModel::logit_cap>},
-    {"--num-layer-list", layers_of_stages},
-    {"--pipeline-model-parallel-blocks", layers_of_stages},  // Yuan's
-    {"--noop-layers", idle_layers},
-    {"--num-experts", experts_of},
-    {"--moe-num-experts", experts_of},
-    {"--recompute-modules",
-     [](ImportedJob& job, const std::vector<std::string>& words) {
-       return take_words("--recompute-modules", job, job.plan.recompute_modules, words);
-     }},
-    {"--offload-modules",
-     [](ImportedJob& job, const std::vector<std::string>& words) {
-       return take_words("--offload-modules", job, job.plan.offload_modules, words);
-     }},
-    {"--cuda-graph-scope", graphs_of, true},
-    {"--cp-comm-type", context_comm},
-    {"--window-size", window},
-    {"--attention-config", attention_of},
-    {"--pipeline-parallel-schedule", schedule_of},
-    {"--converters", converters, true},
+/// Readers of lists, by their names in data/import/; false where a word is not known.
+struct ListReader {
+  std::string_view name;
+  bool (*take)(ImportedJob& job, const Words& words);
+  bool each_word = false;  ///< words mean something alone: those that are known count
 };
+constexpr ListReader kListReaders[] = {{"layers_pattern", layer_pattern},
+                                       {"linear_attention", linear_attention},
+                                       {"attention_variant", attention_variant},
+                                       {"window", window},
+                                       {"window_of_every_second", window_of_every_second},
+                                       {"layers_of_stages", layers_of_stages},
+                                       {"idle_layers", idle_layers},
+                                       {"experts", experts_of},
+                                       {"graphed", graphs_of, true},
+                                       {"context_comm", context_comm},
+                                       {"attention", attention_of},
+                                       {"converters", converters, true}};
+
+/// A field of words, of which those that are known count; of a mixer's size; or of a soft-cap.
+bool take_field(const std::string& field, const std::string& flag, ImportedJob& job,
+                const Words& words) {
+  if (field.starts_with("plan.")) {
+    std::string known;
+    for (const std::string& word : words) {
+      ImportedJob scratch;
+      if (word != "none" && assign(field, word, scratch)) {
+        known += (known.empty() ? "" : "+") + word;
+      } else {
+        job.report.left_out.push_back(
+            fmt::format("{} {} is not known; predicted without it", flag, printable(word)));
+      }
+    }
+    return (!known.empty() || words.empty()) && assign(field, known, job);
+  }
+  if (words.size() != 1) return false;
+  if (field.starts_with("model.")) {
+    const auto most = parse_number(words.front());
+    return most && *most > 0 && *most < 1e6 && assign(field, words.front(), job);
+  }
+  const auto size = parse_integer(words.front());
+  return size && *size >= 1 && *size <= (1LL << 24) && assign(field, std::to_string(*size), job);
+}
+
+/// Drops and tells the words that are not known, so that the others count.
+void keep_known(const ListReader& reader, const std::string& flag, ImportedJob& job, Words& words) {
+  const auto unknown = std::ranges::stable_partition(words, [&](const std::string& word) {
+    ImportedJob alone = job;
+    return reader.take(alone, {word});
+  });
+  for (const std::string& word : unknown) {
+    job.report.left_out.push_back(
+        fmt::format("{} {}: not known; predicted without it", flag, printable(word)));
+  }
+  words.erase(unknown.begin(), words.end());
+}
 
 }  // namespace
 
-std::span<const ListFlag> list_flags() {
-  return kLists;
+bool is_list_reader(std::string_view name) {
+  ImportedJob scratch;
+  return std::ranges::find(kListReaders, name, &ListReader::name) != std::end(kListReaders) ||
+         name.starts_with("mixers.") || is_open(name, scratch);
+}
+
+bool take_list(const std::string& name, const std::string& flag, Words words, ImportedJob& job) {
+  const auto* const reader = std::ranges::find(kListReaders, name, &ListReader::name);
+  bool known = false;
+  if (reader == std::end(kListReaders)) {
+    known = take_field(name, flag, job, words);
+  } else {
+    if (reader->each_word && !words.empty()) {
+      keep_known(*reader, flag, job, words);
+      if (words.empty()) return true;
+    }
+    known = reader->take(job, words);
+  }
+  if (known) job.said.try_emplace(flag, 1);
+  return known;
 }
 
 }  // namespace prequel

@@ -1,4 +1,4 @@
-#include "cli/import/settings/maxtext.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,13 +4,15 @@
 #include <cctype>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "cli/import/job/job_fields.hpp"
 #include "cli/import/settings/by_name.hpp"
-#include "cli/import/settings/megatron_flags.hpp"
+#include "cli/import/settings/list_flags.hpp"
 #include "cli/import/settings/tuning_flags.hpp"
 #include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
@@ -23,41 +25,13 @@ namespace {
 
 using Count = std::optional<std::int64_t>;
 
-bool is_switch(const std::string& flag) {
-  return std::ranges::any_of(switch_flags(),
-                             [&](const SwitchFlag& known) { return flag == known.flag; });
-}
-
 /// Tests whether more than one word may follow the flag.
-bool takes_list(std::string flag) {
+bool takes_list(const ForeignNames& names, std::string flag) {
   std::replace(flag.begin(), flag.end(), '_', '-');
-  if (flag == "--spec") return true;  // a module and a name in it
-  return std::ranges::any_of(list_flags(),
-                             [&](const ListFlag& known) { return flag == known.flag; });
+  return flag == "--spec" || names.lists.contains(flag);  // a module and a name in it
 }
 
 constexpr std::string_view kBetweenWords = " ,[]()\"'";
-constexpr const char* kTokenizers[] = {
-    "--tokenizer-type", "--tokenizer-model",   "--tokenizer-name-or-path",
-    "--tokenizer-name", "--hf-tokenizer-path", "--patch-tokenizer-type",
-    "--vocab-file",     "--tokenizer",         "--tokenizer-file"};
-constexpr const char* kModelNames[] = {"--model-name-or-path",
-                                       "--model-name",
-                                       "--base-model",
-                                       "--hf-path",
-                                       "--recipe",
-                                       "--factory",
-                                       "--litgpt-model",
-                                       "--litgpt-finetune",
-                                       "--model-recipe-name"};
-/// Flags among them with names of recipes, which say more than a shape.
-constexpr const char* kRecipes[] = {"--recipe", "--factory", "--model-recipe-name"};
-/// Flags that name a model where no other does.
-constexpr const char* kOtherModelNames[] = {"--model", "--pretrain", "--pretrained",
-                                            "--model-variant"};
-/// Flags of training on generated text.
-constexpr const char* kReinforced[] = {"--advantage-estimator", "--rollout-batch-size",
-                                       "--n-samples-per-prompt"};
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
                                             "one_in_four",  "two_in_three", "three_in_four"};
@@ -76,30 +50,26 @@ class Arguments {
   void take(const std::string& spelt, std::string value) {
     std::string flag = spelt;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    const ForeignNames::Names& names = job_.names->flags;
-    if (const auto same = names.find(flag); same != names.end()) flag = same->second;
+    const ForeignNames& names = *job_.names;
+    if (const std::string* same = find_name(names.same_flags, flag)) flag = *same;
     // torch.optim.AdamW is AdamW.
     if (flag == "--optimizer") value.erase(0, value.rfind('.') + 1);  // npos + 1 is 0
-    for (const NumberFlag& known : number_flags()) {
-      if (flag == known.flag) return number(flag, value, known.field(job_));
+    if (const std::string* field = find_name(names.number_flags, flag)) {
+      return number(flag, value, *number_field(*field, job_));
     }
-    for (const SwitchFlag& known : switch_flags()) {
-      if (flag == known.flag) return turn(known, value);
+    if (const Effect* effect = find_name(names.switches, flag)) return turn(flag, *effect, value);
+    const auto* words = find_name(names.words, flag);
+    const bool is_word_flag = words != nullptr;
+    const Effect* effect = words ? find_name(*words, value) : nullptr;
+    if (words && !effect) effect = find_name(*words, "*");  // any value
+    if (effect) {
+      job_.said.try_emplace(flag, 1);
+      return take_effect(*effect, job_, value);
     }
-    bool is_word_flag = false;
-    for (const WordFlag& known : word_flags()) {
-      is_word_flag = is_word_flag || flag == known.flag;
-      if (flag == known.flag && value == known.word) {
-        job_.said.try_emplace(flag, 1);
-        return known.apply(job_);
-      }
+    if (const std::string* field = find_name(names.device_flags, flag)) {
+      return devices(flag, value, *number_field(*field, job_));
     }
-    for (const NumberFlag& known : device_flags()) {
-      if (flag == known.flag) return devices(flag, value, known.field(job_));
-    }
-    for (const ListFlag& known : list_flags()) {
-      if (flag == known.flag) return list(known, value);
-    }
+    if (const std::string* reader = find_name(names.lists, flag)) return list(*reader, flag, value);
     if (refuse_unpriced(flag, value)) return;
     if (read_special(flag, value)) return;
     const bool resolved = value.find('$') == std::string::npos;
@@ -121,7 +91,7 @@ class Arguments {
       job_.by_names.push_back(std::move(*number));
       return true;
     }
-    if (auto effect = effect_by_name(flag, value)) {
+    if (auto effect = effect_by_name(*job_.names, flag, value)) {
       job_.effects_by_name.push_back(std::move(*effect));
       return true;
     }
@@ -134,15 +104,6 @@ class Arguments {
       break;
     }
     return false;
-  }
-
-  /// A rank of adapters, or a switch that trains them, by its name: `--lora_dim 128`.
-  void note_adapters(const std::string& flag, const std::string& value) {
-    const auto has = [&](const char* part) { return flag.find(part) != std::string::npos; };
-    const bool trains = has("rank") || has("dim") || has("use") || has("enable");
-    if (!has("lora") || !trains || value.empty()) return;
-    const bool rank = has("rank") || has("dim");
-    static_cast<void>(take_tuning(rank ? "--lora-rank" : "--use-lora", value, job_));
   }
 
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
@@ -167,92 +128,118 @@ class Arguments {
            std::ranges::find(kNothing, value) != std::end(kNothing);
   }
 
-  /// Flags that are neither read nor passed over as they are.
+  /// Readers of values, by their names in data/import/; false where the value says nothing.
+  using Reader = bool (Arguments::*)(const std::string& flag, const std::string& value);
+  struct NamedReader {
+    std::string_view name;
+    Reader read;
+  };
+  static std::span<const NamedReader> readers();
+
+ public:
+  static bool is_reader(std::string_view name);
+
+ private:
+  /// Flags whose value must be worked out, and those that are known and not priced.
   bool read_special(const std::string& flag, const std::string& value) {
-    if (flag == "--nodes") {  // Slurm takes a range, too: at least that many
-      number(flag, value.substr(0, value.find('-', 1)), job_.plan.nodes);
-    } else if (flag == "--rampup-batch-size") {
-      job_.report.assumed.emplace_back("the batch size at the end of --rampup-batch-size");
-    } else if (std::ranges::find(kTokenizers, flag) != std::end(kTokenizers)) {
-      if (flag == kTokenizers[0]) job_.said.try_emplace(flag, 1);
-      // The name of its files says more than its type.
-      job_.tokenizer.insert(flag == kTokenizers[0] ? job_.tokenizer.end() : job_.tokenizer.begin(),
-                            value);
-    } else if (flag == "--moe-layer-freq") {
-      job_.said.try_emplace(flag, 1);
-      job_.expert_layers = value;
-    } else if (flag == "--pipeline-model-parallel-layout") {
-      job_.said.try_emplace(flag, 1);
-      job_.plan.layout = value;
-    } else if (flag == "--moe-expert-capacity-factor" || flag == "--moe-train-capacity-factor") {
-      capacity(flag, value);
-    } else if (flag == "--optimizer-offload-fraction") {
-      fraction(flag, value, job_.plan.optimizer_offload);
-    } else if (flag == "--hidden-dropout") {
-      drops(flag, value, job_.model.dropout);
-    } else if (flag == "--attention-dropout") {
-      drops(flag, value, job_.model.score_dropout);
-    } else if (flag == "--hidden-dim-multiplier" || flag == "--ffn-dim-multiplier") {
-      scale(flag, value);
-    } else if (flag == "--deepspeed-config") {
-      job_.deepspeed = true;
-      job_.deepspeed_config_file = value;
-      job_.files_named.push_back(value);
-    } else if ((flag == "--fsdp" || flag == "--sharding-strategy") && !value.empty()) {
-      fully_sharded(value);
-    } else if (std::ranges::find(kReinforced, flag) != std::end(kReinforced)) {
-      reinforced(flag, value);
-    } else if (flag == "--model-name" && job_.says(kSwift)) {
-      job_.report.ignored.push_back(flag);  // what the model is taught to call itself
-    } else if (flag == "--torch-dtype" && job_.says(kSwift)) {
-      take("--precision", value);  // ms-swift's trains in it, too
-    } else if (flag == "--data-split") {
-      job_.said.try_emplace(flag, 1);  // DeepSpeed-Chat's
-      job_.report.ignored.push_back(flag);
-    } else if ((flag == "--stage" || flag == "--rl" || flag == "--rlhf-type") &&
-               several_models(value)) {
-      if (!take_objective(flag, value, job_)) tell_several(flag, value);
-    } else if (flag == "--merge-file") {  // of GPT-2's, Megatron's tokenizer if no other is named
-      job_.said.try_emplace(flag, 1);
-      if (seen_.insert(flag).second) job_.report.ignored.push_back(flag);
-    } else if (flag == "--load" && job_.says(kSwiftMegatron)) {
-      if (job_.model_named.empty()) job_.model_named = value;
-    } else if (std::ranges::find(kModelNames, flag) != std::end(kModelNames)) {
-      job_.model_named = value;
-      const bool recipe = std::ranges::find(kRecipes, flag) != std::end(kRecipes);
-      job_.said.try_emplace(recipe ? "--recipe" : flag, 1);
-    } else if (std::ranges::find(kOtherModelNames, flag) != std::end(kOtherModelNames)) {
-      if (job_.model_named.empty()) job_.model_named = value;
-    } else if (take_tuning(flag, value, job_)) {
-    } else if (flag == "--config-name" || flag == "--config") {
-      // Hydra's is a name; that of Hugging Face's scripts is a model's.
-      const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
-      (model ? job_.model_named : job_.yaml_config_file) = value;
-      if (!model) job_.files_named.push_back(value);
-    } else if (flag == "--model-family") {
-      job_.torchtitan.family = value;
-    } else if (flag == "--flavor") {
-      job_.torchtitan.flavour = value;
-    } else if (flag == "--train-batch-size") {
-      number(flag, value, train_batch_);
-    } else if (flag == "--use-fsdp" || flag == "--fsdp") {
-      job_.said.try_emplace("--use-fsdp", 1);
-    } else if (flag == "--config-overrides") {
-      overrides(value);
-    } else if (flag == "--config-file" || flag == "--yaml-cfg") {
-      job_.yaml_config_file = value;
-      job_.files_named.push_back(value);
-      if (flag == "--config-file") job_.accelerate_file = value;
-    } else {
-      return not_modelled(flag, value);
+    if (const std::string* name = find_name(job_.names->readers, flag)) {
+      const auto known = std::ranges::find(readers(), *name, &NamedReader::name);
+      const bool here = known != readers().end();
+      const bool taken =
+          here ? (this->*known->read)(flag, value) : take_tuning(*name, flag, value, job_);
+      if (taken) return true;
     }
+    return not_modelled(flag, value);
+  }
+
+  bool note(const std::string& flag) {
+    job_.said.try_emplace(flag, 1);
+    return true;
+  }
+  /// Slurm takes a range, too: at least that many.
+  bool nodes(const std::string& flag, const std::string& value) {
+    number(flag, value.substr(0, value.find('-', 1)), job_.plan.nodes);
+    return true;
+  }
+  bool rampup(const std::string& flag, const std::string& /*value*/) {
+    job_.report.assumed.push_back("the batch size at the end of " + flag);
+    return true;
+  }
+  bool capacity(const std::string& flag, const std::string& value) {
+    return real(flag, value, job_.capacity_factor, "is no positive number",
+                [](double factor) { return factor > 0; });
+  }
+  bool ffn_scale(const std::string& flag, const std::string& value) {
+    return real(flag, value, job_.ffn_scale, "is no number from 0 to 64",
+                [](double scale) { return scale > 0 && scale < 64; });
+  }
+  bool optimizer_offload(const std::string& flag, const std::string& value) {
+    return fraction(flag, value, job_.plan.optimizer_offload);
+  }
+  bool dropout(const std::string& flag, const std::string& value) {
+    return drops(flag, value, job_.model.dropout);
+  }
+  bool score_dropout(const std::string& flag, const std::string& value) {
+    return drops(flag, value, job_.model.score_dropout);
+  }
+  bool fsdp(const std::string& flag, const std::string& value) {
+    if (!value.empty()) {
+      fully_sharded(value);
+    } else if (flag == "--fsdp") {
+      note("--use-fsdp");
+    }
+    return !value.empty() || flag == "--fsdp";
+  }
+  /// ms-swift's is what the model is taught to call itself.
+  bool model_name(const std::string& flag, const std::string& value) {
+    if (job_.is_of("ms-swift")) {
+      job_.report.ignored.push_back(flag);
+      return true;
+    }
+    job_.model_named = value;
+    return note(flag);
+  }
+  /// ms-swift trains in it, too.
+  bool torch_dtype(const std::string& /*flag*/, const std::string& value) {
+    if (!job_.is_of("ms-swift")) return false;
+    take("--precision", value);
+    return true;
+  }
+  bool data_split(const std::string& flag, const std::string& /*value*/) {
+    job_.report.ignored.push_back(flag);
+    return note(flag);
+  }
+  bool several(const std::string& flag, const std::string& value) {
+    if (!several_models(value)) return false;
+    if (!take_objective(flag, value, job_)) tell_several(flag, value);
+    return true;
+  }
+  /// A file of GPT-2's tokenizer, Megatron's own if no other is named.
+  bool merge_file(const std::string& flag, const std::string& /*value*/) {
+    if (seen_.insert(flag).second) job_.report.ignored.push_back(flag);
+    return note(flag);
+  }
+  bool load(const std::string& /*flag*/, const std::string& value) {
+    const bool model = job_.is_of("ms-swift-megatron");
+    if (model && job_.model_named.empty()) job_.model_named = value;
+    return model;
+  }
+  /// Hydra's `--config-name` is a name; that of Hugging Face's scripts is a model's.
+  bool config(const std::string& flag, const std::string& value) {
+    const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
+    (model ? job_.model_named : job_.yaml_config_file) = value;
+    if (!model) job_.files_named.push_back(value);
+    return true;
+  }
+  bool train_batch(const std::string& flag, const std::string& value) {
+    number(flag, value, train_batch_);
     return true;
   }
 
   /// PyTorch's words for what is sharded and where, or their numbers.
   void fully_sharded(const std::string& value) {
     PlanRequest& plan = job_.plan;
-    job_.said.try_emplace(kFullySharded, 1);
+    job_.marks.fully_sharded = true;
     if (names(value, "offload")) plan.offload = Offload::optimizer_params;
     if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
     // NeMo's words are full, hybrid and grad.
@@ -270,8 +257,8 @@ class Arguments {
   }
 
   /// Hugging Face's `n_embd=1024,n_layer=24` over the sizes of a family.
-  void overrides(const std::string& settings) {
-    job_.said.try_emplace(kModelOverrides, 1);
+  bool overrides(const std::string& /*flag*/, const std::string& settings) {
+    job_.marks.model_overrides = true;
     for (std::size_t at = 0; at < settings.size();) {
       const std::size_t end = std::min(settings.find(',', at), settings.size());
       const std::size_t equals = settings.find('=', at);
@@ -281,6 +268,7 @@ class Arguments {
       }
       at = end + 1;
     }
+    return true;
   }
 
   /// Ways to train that take a second model, as LLaMA-Factory, axolotl and ms-swift name them.
@@ -290,7 +278,10 @@ class Arguments {
     return std::ranges::find(kWays, value) != std::end(kWays);
   }
   void tell_several(const std::string& flag, const std::string& value) {
-    if (value == "ppo" || value == "grpo" || value == "rloo") return reinforced(flag, value);
+    if (value == "ppo" || value == "grpo" || value == "rloo") {
+      (void)reinforced(flag, value);
+      return;
+    }
     if (!seen_.insert("several").second) return;
     job_.report.left_out.push_back(
         fmt::format("{} {}: prefers one answer to another, with a second model or in pairs; what "
@@ -298,12 +289,13 @@ class Arguments {
                     flag, printable(value)));
   }
 
-  void reinforced(const std::string& flag, const std::string& value) {
-    if (!seen_.insert("reinforced").second) return;
+  bool reinforced(const std::string& flag, const std::string& value) {
+    if (!seen_.insert("reinforced").second) return true;
     job_.report.left_out.push_back(
         fmt::format("{} {}: learns by reinforcement, which takes several models and generates "
                     "text; what is predicted is training one model on the same tokens",
                     flag, printable(value)));
+    return true;
   }
 
   /// Refuses what asks for another model or training than is priced. A value that nothing resolves
@@ -327,36 +319,35 @@ class Arguments {
   }
 
   bool not_modelled(const std::string& flag, const std::string& value) {
-    const auto known = std::ranges::find(unmodelled_flags(), flag, &UnmodelledFlag::flag);
+    const std::string* neutral = find_name(job_.names->not_modelled, flag);
     const bool other_optimizer = flag == "--optimizer" && !value.empty();
-    if (known == unmodelled_flags().end() && !other_optimizer) return false;
+    if (neutral == nullptr && !other_optimizer) return false;
     job_.said.try_emplace(flag, 1);
     if (other_optimizer) {
       leave_out(flag, value, "is not modelled; predicted with Adam's");
-    } else if (*known->neutral == '\0' || value != known->neutral) {
-      leave_out(flag, *known->neutral == '\0' ? "" : value,
+    } else if (neutral->empty() || value != *neutral) {
+      leave_out(flag, neutral->empty() ? "" : value,
                 "changes time or memory and is not modelled; predicted without it");
     }
     return true;
   }
 
-  void leave_out(const std::string& flag, const std::string& value, const char* why) {
+  void leave_out(const std::string& flag, const std::string& value, const std::string& why) {
     if (!seen_.insert(flag).second) return;
     job_.report.left_out.push_back(
         fmt::format("{}{}{} {}", flag, value.empty() ? "" : " ", printable(value), why));
   }
 
   /// Words between blanks, commas and brackets.
-  void list(const ListFlag& known, const std::string& value) {
+  void list(const std::string& reader, const std::string& flag, const std::string& value) {
     if (value.find('$') != std::string::npos) {
-      job_.unresolved.insert(known.flag);
-      return leave_out(known.flag, value, "could not be resolved; predicted without it");
+      job_.unresolved.insert(flag);
+      return leave_out(flag, value, "could not be resolved; predicted without it");
     }
-    if (std::string_view(known.flag) == "--attention-config" &&
-        (names(value, "mamba") || names(value, "rwkv"))) {
+    if (flag == "--attention-config" && (names(value, "mamba") || names(value, "rwkv"))) {
       throw InputError(fmt::format(
           "{}: {} {}: layers without attention; only decoders of attention and MLPs are modelled",
-          file_, known.flag, printable(value)));
+          file_, flag, printable(value)));
     }
     std::vector<std::string> words;
     for (std::size_t at = 0; at < value.size();) {
@@ -365,90 +356,58 @@ class Arguments {
       at = std::min(value.find_first_of(kBetweenWords, begin), value.size());
       words.push_back(value.substr(begin, at - begin));
     }
-    if (known.each_word && !words.empty()) {
-      keep_known(known, words);
-      if (words.empty()) return;
-    }
-    if (known.take(job_, words)) {
-      job_.said.try_emplace(known.flag, 1);
-    } else {
-      leave_out(known.flag, value, "is not known; predicted without it");
+    if (!take_list(reader, flag, std::move(words), job_)) {
+      leave_out(flag, value, "is not known; predicted without it");
     }
   }
 
-  /// Drops and tells the words that are not known, so that the others count.
-  void keep_known(const ListFlag& known, std::vector<std::string>& words) {
-    const auto unknown = std::ranges::stable_partition(words, [&](const std::string& word) {
-      ImportedJob alone = job_;
-      return known.take(alone, {word});
-    });
-    for (const std::string& word : unknown) {
-      job_.report.left_out.push_back(
-          fmt::format("{} {}: not known; predicted without it", known.flag, printable(word)));
-    }
-    words.erase(unknown.begin(), words.end());
-  }
-
-  void fraction(const std::string& flag, const std::string& value, std::optional<double>& field) {
+  template <class Fits>
+  bool real(const std::string& flag, const std::string& value, std::optional<double>& field,
+            const std::string& problem, const Fits& fits) {
     const auto found = parse_number(value);
-    if (!found || !(*found >= 0 && *found <= 1)) {
-      return leave_out(flag, value, "is no number from 0 to 1; predicted without it");
+    if (found && fits(*found)) {
+      field = *found;
+      return note(flag);
     }
-    field = *found;
-    job_.said.try_emplace(flag, 1);
+    leave_out(flag, value, problem + "; predicted without it");
+    return true;
+  }
+  bool fraction(const std::string& flag, const std::string& value, std::optional<double>& field) {
+    return real(flag, value, field, "is no number from 0 to 1",
+                [](double share) { return share >= 0 && share <= 1; });
   }
 
   /// Notes whether a share is dropped at all.
-  void drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
+  bool drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
     std::optional<double> share;
     fraction(flag, value, share);
     if (share) field = *share > 0;
+    return true;
   }
 
-  void scale(const std::string& flag, const std::string& value) {
-    constexpr double kMost = 64;
-    const auto found = parse_number(value);
-    if (!found || !(*found > 0 && *found < kMost)) {
-      return leave_out(flag, value, "is no number from 0 to 64; predicted without it");
-    }
-    job_.ffn_scale = *found;
-    job_.said.try_emplace(flag, 1);
-  }
-
-  void capacity(const std::string& flag, const std::string& value) {
-    const auto found = parse_number(value);
-    if (!found || !(*found > 0)) {
-      return leave_out(flag, value, "is no positive number; predicted without it");
-    }
-    job_.capacity_factor = *found;
-    job_.said.try_emplace(flag, 1);
+  static bool is_off(const std::string& value) {
+    constexpr std::string_view kOff[] = {"false", "0", "none", "null", "no"};
+    return std::ranges::find(kOff, lower_case(value)) != std::end(kOff);
   }
 
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
-  void turn(const SwitchFlag& known, const std::string& value) {
-    if (value == "False" || value == "false" || value == "0") {
+  void turn(const std::string& flag, const Effect& effect, const std::string& value) {
+    if (is_off(value)) {
       constexpr std::string_view kRepeats[] = {"--gradient-checkpointing",
                                                "--activation-checkpointing"};
-      if (std::ranges::find(kRepeats, known.flag) != std::end(kRepeats)) {
+      if (std::ranges::find(kRepeats, flag) != std::end(kRepeats)) {
         job_.plan.recompute = Recompute::none;
       }
       return;
     }
-    job_.said.try_emplace(known.flag, 1);
+    job_.said.try_emplace(flag, 1);
     if (std::ranges::find(kSomeLayers, value) != std::end(kSomeLayers)) {
-      return leave_out(known.flag, value, "repeats some layers only; predicted without it");
+      return leave_out(flag, value, "repeats some layers only; predicted without it");
     }
-    if (known.flag == std::string_view("--deepspeed")) return deepspeed(known, value);
-    known.apply(job_);
-  }
-
-  /// The Trainer names a file, or a configuration of its own by the stage.
-  void deepspeed(const SwitchFlag& known, const std::string& value) {
-    if (value.ends_with(".json") || value.find("zero") != std::string::npos) {
-      job_.deepspeed_config_file = value;
-      job_.files_named.push_back(value);
-    }
-    known.apply(job_);
+    // The Trainer names a file, or a configuration of its own by the stage.
+    const bool file = value.ends_with(".json") || value.find("zero") != std::string::npos;
+    if (flag == "--deepspeed" && file) take("--deepspeed-config", value);
+    take_effect(effect, job_);
   }
 
   /// `8`, `a100:8`, `gpu:8` or `gpu:a100:8`, of a list with commas the first of GPUs; one device
@@ -557,15 +516,57 @@ class Arguments {
   std::map<const Count*, std::string> set_by_;  ///< the flag that set a field last
 };
 
+std::span<const Arguments::NamedReader> Arguments::readers() {
+  static constexpr NamedReader kValueReaders[] = {
+      {"nodes", &Arguments::nodes},
+      {"rampup", &Arguments::rampup},
+      {"capacity", &Arguments::capacity},
+      {"ffn_scale", &Arguments::ffn_scale},
+      {"optimizer_offload", &Arguments::optimizer_offload},
+      {"dropout", &Arguments::dropout},
+      {"score_dropout", &Arguments::score_dropout},
+      {"fsdp", &Arguments::fsdp},
+      {"reinforced", &Arguments::reinforced},
+      {"several_models", &Arguments::several},
+      {"model_name", &Arguments::model_name},
+      {"torch_dtype", &Arguments::torch_dtype},
+      {"data_split", &Arguments::data_split},
+      {"merge_file", &Arguments::merge_file},
+      {"load", &Arguments::load},
+      {"config", &Arguments::config},
+      {"train_batch", &Arguments::train_batch},
+      {"overrides", &Arguments::overrides}};
+  return kValueReaders;
+}
+
+bool Arguments::is_reader(std::string_view name) {
+  return std::ranges::find(readers(), name, &NamedReader::name) != readers().end();
+}
+
 }  // namespace
 
-void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
-                             ImportedJob& job, NameSource source) {
+bool is_value_reader(std::string_view name) {
+  return Arguments::is_reader(name) || is_tuning_reader(name);
+}
+
+void read_flags(const std::string& file, const SaidFlags& flags, ImportedJob& job,
+                NameSource source) {
   Arguments arguments(file, source, job);
+  for (const auto& [flag, value] : flags) {
+    if (value.starts_with('$') && job.names->switches.contains(flag)) {
+      job.report.ignored.push_back(printable(value) + " (not resolved)");
+    }
+    arguments.take(flag, value);
+  }
+}
+
+void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
+                             ImportedJob& job) {
+  Arguments arguments(file, NameSource::flag, job);
   for (std::size_t i = 0; i < words.size(); ++i) {
     // A variable alone, behind no flag that could take it, may have been flags.
     if (words[i].starts_with('$') &&
-        (i == 0 || !words[i - 1].starts_with("--") || is_switch(words[i - 1]))) {
+        (i == 0 || !words[i - 1].starts_with("--") || job.names->switches.contains(words[i - 1]))) {
       job.report.ignored.push_back(printable(words[i]) + " (not resolved)");
     }
     if (words[i] == "-np" && i + 1 < words.size()) {  // mpirun's number of processes
@@ -580,7 +581,7 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
                words[i + 1] != kCommandEnd) {
       value = words[i + 1];
     }
-    if (equals == std::string::npos && takes_list(words[i])) {
+    if (equals == std::string::npos && takes_list(*job.names, words[i])) {
       for (std::size_t next = i + 2;
            next < words.size() && !words[next].starts_with('-') && words[next] != kCommandEnd;
            ++next) {

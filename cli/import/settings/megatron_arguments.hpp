@@ -3,17 +3,29 @@
 /// Understands the command lines of Megatron-LM, Megatron-DeepSpeed and their launchers.
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/import/job/imported_job.hpp"
 
 namespace prequel {
 
-/// Reads `--flag value`, `--flag=value` and `--flag` from the words of a command line into `job`;
-/// other words are passed over, unknown flags listed as ignored. A known flag whose value still
-/// holds a `$` is listed as unresolved. Throws InputError, naming `file` and flag, for a value
-/// that is no number where one is needed, and for what is not priced.
+/// Flags with their values, as command lines, configurations and dumps of arguments say them.
+using SaidFlags = std::vector<std::pair<std::string, std::string>>;
+
+/// Reads flags into `job`; unknown ones are listed as ignored, a known one whose value still holds
+/// a `$` as unresolved. Throws InputError, naming `file` and flag, for a value that is no number
+/// where one is needed, and for what is not priced.
+void read_flags(const std::string& file, const SaidFlags& flags, ImportedJob& job,
+                NameSource source = NameSource::flag);
+
+/// Reads `--flag value`, `--flag=value` and `--flag` from the words of a command line; other words
+/// are passed over.
 void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
-                             ImportedJob& job, NameSource source = NameSource::flag);
+                             ImportedJob& job);
+
+/// Tests whether there is a reader of values that data/import/ may name so.
+bool is_value_reader(std::string_view name);
 
 }  // namespace prequel

@@ -6,11 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/job/job_fields.hpp"
 #include "cli/import/settings/by_name.hpp"
-#include "cli/import/settings/maxtext.hpp"
-#include "cli/import/settings/megatron_flags.hpp"
-#include "cli/import/settings/nanogpt.hpp"
-#include "cli/import/settings/torchtitan.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/tuning_flags.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -122,7 +120,7 @@ void assume_formats(ImportedJob& job) {
 /// Transformer Engine's, which Megatron-Core takes by itself, has no such softmax.
 void follow_softmax(ImportedJob& job) {
   if (!job.says("--no-masked-softmax-fusion") || job.plan.attention == AttentionKind::flash) return;
-  if (job.megatron_core && !job.deepspeed && !job.says(kOwnAttention)) {
+  if (job.megatron_core && !job.deepspeed && !job.marks.own_attention) {
     if (job.plan.attention) return;
     job.report.assumed.emplace_back(
         "--no-masked-softmax-fusion: without effect on Transformer Engine's attention, "
@@ -132,62 +130,39 @@ void follow_softmax(ImportedJob& job) {
   job.plan.attention = AttentionKind::unfused;
 }
 
-/// A trainer's defaults where its configuration says nothing else.
-struct TrainerDefault {
-  const char* mark;  ///< among what a job says
-  std::int64_t zero;
-  bool recomputes;
-  const char* what;
-};
-constexpr TrainerDefault kTrainers[] = {
-    {"--verl", 3, true, "verl's, which trains with PyTorch's FSDP and checkpoints"},
-    {"--litgpt-finetune", 3, true, "LitGPT's, which trains with PyTorch's FSDP and checkpoints"},
-    {"--levanter", 3, true, "Levanter's, which shards parameters and checkpoints layers"},
-    {kXtuner, 0, true, "XTuner's, which checkpoints by itself"},
-    {kTune, 3, true, "torchtune's, which trains with PyTorch's FSDP and checkpoints"},
-    {kSwift, 0, true, "ms-swift's, as no --gradient_checkpointing says otherwise"},
-    {kSwiftMegatron, 1, false, "ms-swift's, which distributes the optimizer"},
-    {"--recipe", 1, false, "recipes of NeMo and Megatron-Bridge distribute the optimizer"},
-};
-
-void assume_trainer_defaults(ImportedJob& job) {
-  for (const auto& [mark, zero, recomputes, what] : kTrainers) {
-    if (!job.says(mark)) continue;
-    if (!job.plan.zero && !job.deepspeed && zero > 0) {
-      job.plan.zero = zero;
-      job.report.assumed.push_back(fmt::format("ZeRO {}: {}", zero, what));
-    }
-    if (!job.plan.recompute && recomputes) {
-      job.plan.recompute = Recompute::full;
-      job.report.assumed.push_back(fmt::format("recompute full: {}", what));
-    }
+/// Sets what a framework does where nothing says otherwise, and tells it.
+void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& job) {
+  const auto says = [&](const std::string& flag) { return job.says(flag); };
+  for (const auto& [effect, told, when, unless] : framework.defaults) {
+    if (effect.empty() || is_its_own == !when.empty()) continue;
+    if (!std::ranges::all_of(when, says) || std::ranges::any_of(unless, says)) continue;
+    const std::string& field = effect.front().field;
+    const bool elsewhere = (field == "plan.zero" && job.deepspeed) ||
+                           (field == "plan.dispatcher" && job.marks.flex_dispatcher);
+    if (elsewhere || !is_open(field, job)) continue;
+    take_effect(effect, job);
+    job.report.assumed.push_back(told);
   }
+}
+
+/// Frameworks that mark their own files come before those whose flags others have, too.
+void assume_trainer_defaults(ImportedJob& job) {
+  const auto& frameworks = job.names->frameworks;
+  for (const auto& [name, one] : frameworks) {
+    if (job.marks.trainers.contains(name)) assume_defaults(one, true, job);
+  }
+  for (const auto& [name, one] : frameworks) {
+    if (job.is_of(name)) assume_defaults(one, true, job);
+  }
+  for (const auto& [name, one] : frameworks) assume_defaults(one, false, job);
   if (!job.plan.recompute && job.says("--max-context-width") && !job.yaml_config) {
     job.plan.recompute = Recompute::full;
     job.report.assumed.emplace_back(
         "recompute full: that of AWS's examples of PyTorch's FSDP, as no "
         "--activation_checkpointing says otherwise");
   }
-  if (job.says("--data-split") && job.says("--zero-stage") && !job.plan.precision) {
-    job.plan.precision = Precision::fp16;
-    job.report.assumed.emplace_back(
-        "precision fp16: DeepSpeed-Chat's, as no --dtype says otherwise");
-  }
   if (job.says("--merge-file") && !job.says("--tokenizer-type")) {
     job.tokenizer.emplace_back("GPT2BPETokenizer");
-  }
-  if (job.says(kSwift) && !job.plan.tuning) {
-    job.plan.tuning = Tuning::lora;
-    job.report.assumed.emplace_back("tuning lora: ms-swift's, as no --train_type says otherwise");
-  }
-  const bool swift = job.says(kSwiftMegatron);
-  if (swift && !job.plan.etp) {
-    job.plan.etp = 1;
-    job.report.assumed.emplace_back("etp 1: ms-swift's");
-  }
-  if (swift && !job.plan.dispatcher && !job.says(kFlexDispatcher)) {
-    job.plan.dispatcher = Dispatcher::alltoall;
-    job.report.assumed.emplace_back("dispatcher alltoall: ms-swift's");
   }
   const bool ulysses =
       job.says("--ulysses-sequence-parallel-size") || job.says("--ds-sequence-parallel-size");
@@ -380,13 +355,13 @@ void follow_expert_layers(ImportedJob& job) {
 
 /// Who carries tokens: `flex` leaves it to its backend, which has no effect without.
 void follow_dispatcher(ImportedJob& job) {
-  const auto backend = job.value(kFlexBackend);
-  if (job.says(kFlexDispatcher)) {
-    job.plan.dispatcher = backend ? static_cast<Dispatcher>(*backend) : Dispatcher::deepep;
+  const std::optional<Dispatcher> backend = job.marks.flex_backend;
+  if (job.marks.flex_dispatcher) {
+    job.plan.dispatcher = backend.value_or(Dispatcher::deepep);
   } else if (backend && job.model.experts.count.value_or(0) > 1) {
-    job.report.left_out.push_back(fmt::format("{} {}: has no effect without {}", kFlexBackend,
-                                              name(static_cast<Dispatcher>(*backend)),
-                                              kFlexDispatcher));
+    job.report.left_out.push_back(fmt::format(
+        "--moe-flex-dispatcher-backend {}: has no effect without --moe-token-dispatcher-type flex",
+        name(*backend)));
   }
 }
 
@@ -537,23 +512,6 @@ void assume_megatron_defaults(ImportedJob& job) {
   assume_trainer_defaults(job);
   assume_tuning_defaults(job);
   follow_softmax(job);
-  if (!plan.zero && job.says("--use-fsdp")) {
-    plan.zero = 3;
-    job.report.assumed.emplace_back(
-        "ZeRO 3: PyTorch's FSDP shards parameters too, as no sharding strategy says otherwise");
-  }
-  if (!plan.zero && job.says("--litgpt-model")) {
-    plan.zero = 3;
-    plan.sharding_group = ShardingGroup::node;
-    job.report.assumed.emplace_back(
-        "ZeRO 3 within a node: LitGPT's, which trains with PyTorch's hybrid sharding");
-  }
-  if (!plan.recompute && job.says("--finetuning-type") &&
-      !job.says("--disable-gradient-checkpointing")) {
-    plan.recompute = Recompute::full;
-    job.report.assumed.emplace_back(
-        "recompute full: LLaMA-Factory's, as no disable_gradient_checkpointing says otherwise");
-  }
   if (!plan.recompute) {
     plan.recompute = Recompute::none;
     assumed.emplace_back("no recomputation");
@@ -569,7 +527,7 @@ void assume_megatron_defaults(ImportedJob& job) {
     plan.recompute_first = std::exchange(plan.recompute_layers, std::nullopt);
   }
   if (job.says("--use-custom-fsdp") || job.says("--use-megatron-fsdp")) {
-    plan.zero = job.value(kShardingStrategy).value_or(plan.zero.value_or(0));
+    plan.zero = job.marks.sharding_strategy.value_or(plan.zero.value_or(0));
   }
   if (!plan.zero && !job.deepspeed) {
     plan.zero = 0;

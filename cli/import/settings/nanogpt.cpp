@@ -1,4 +1,4 @@
-#include "cli/import/settings/nanogpt.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 
 #include <string>
 
@@ -12,7 +12,7 @@ constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no over
 }  // namespace
 
 void assume_nanogpt_defaults(ImportedJob& job) {
-  const bool config = job.says(kNanoGpt);
+  const bool config = job.is_of("nanogpt");
   const bool flags = job.says("--block-size") && job.says("--batch-size");
   if (!config && !flags) return;
   PlanRequest& plan = job.plan;

@@ -1,4 +1,4 @@
-#include "cli/import/settings/torchtitan.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -12,27 +12,6 @@
 
 namespace prequel {
 namespace {
-
-/// A model by torchtitan's names and by prequel's.
-struct Flavour {
-  std::string_view family, flavour, model;
-};
-constexpr Flavour kFlavours[] = {
-    {"llama3", "8B", "llama-3-8b"},
-    {"llama3", "70B", "llama-3-70b"},
-    {"llama3", "405B", "llama3.1-405b"},
-    {"llama4", "17bx16e", "llama4-scout"},
-    {"llama4", "17bx128e", "llama4-maverick"},
-    {"deepseek_v3", "16B", "deepseek-v2-lite"},
-    {"deepseek_v3", "236B", "deepseek-v2"},
-    {"deepseek_v3", "671B", "deepseek-v3"},
-    {"qwen3", "0.6B", "qwen3-0.6b"},
-    {"qwen3", "8B", "qwen3-8b"},
-    {"qwen3", "14B", "qwen3-14b"},
-    {"qwen3", "32B", "qwen3-32b"},
-    {"qwen3", "30B-A3B", "qwen3-30b-a3b"},
-    {"qwen3", "235B-A22B", "qwen3-235b-a22b"},
-};
 
 /// Sets the micro batch: pipelines take one of a rank's sequences at a time unless told otherwise.
 void follow_batches(ImportedJob& job) {
@@ -102,14 +81,11 @@ void look_up_flavour(const Library* library, ImportedJob& job) {
   const ImportedTorchtitan& said = job.torchtitan;
   if (said.flavour.empty() || job.model.layers) return;
   job.model_named = said.family + " " + said.flavour;
-  const auto found = std::ranges::find_if(kFlavours, [&](const Flavour& one) {
-    return one.family == said.family && one.flavour == said.flavour;
-  });
-  if (found == std::end(kFlavours) || library == nullptr) return;
-  job.model = imported_model(library->open("models", std::string(found->model)));
+  const std::string* model = find_name(job.names->flavours, job.model_named);
+  if (model == nullptr || library == nullptr) return;
+  job.model = imported_model(library->open("models", *model));
   job.model.next_token_layers.reset();  // torchtitan trains without them
-  job.report.read.push_back(
-      fmt::format("{} {}: model {}", said.family, said.flavour, found->model));
+  job.report.read.push_back(fmt::format("{}: model {}", job.model_named, *model));
 }
 
 void assume_torchtitan_defaults(ImportedJob& job) {

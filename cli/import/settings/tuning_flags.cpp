@@ -128,64 +128,44 @@ void take_listed_layers(const std::string& flag, const std::string& value, Impor
                   count, layers.front(), layers.back()));
 }
 
-/// Tests whether a table is among the modules that learn themselves.
-bool names_table(const std::string& value) {
-  constexpr std::string_view kTables[] = {"embed", "lm_head", "wte"};
-  const std::string word = lower_case(value);
-  return std::ranges::any_of(
-      kTables, [&](std::string_view table) { return word.find(table) != std::string::npos; });
+void take_layer_modules(const std::string& flag, const std::string& value, ImportedJob& job) {
+  if (lower_case(value) != "all") leave_out(job, flag, value, "predicted with whole layers");
 }
 
-/// The names that say which parts learn beside adapters, or alone. Returns whether it is one.
-bool take_learning_parts(const std::string& flag, const std::string& value, ImportedJob& job) {
-  constexpr std::string_view kWhole[] = {"--additional-target", "--lora-modules-to-save",
-                                         "--modules-to-save", "--freeze-extra-modules"};
-  if (flag == "--freeze-trainable-layers") {
-    take_last_layers(flag, value, job);
-  } else if (flag == "--freeze-trainable-modules") {
-    if (lower_case(value) != "all") leave_out(job, flag, value, "predicted with whole layers");
-  } else if (flag == "--peft-layers-to-transform" || flag == "--layers-to-transform") {
-    if (!is_off(value)) take_listed_layers(flag, value, job);
-  } else if (is_one_of(kWhole, flag)) {
-    if (names_table(value)) {
-      job.plan.train_embeddings = true;
-    } else if (!is_off(value)) {
-      leave_out(job, flag, value, "tables can learn beside adapters, other modules cannot");
-    }
-  } else {
-    return false;
+/// Modules that learn whole beside adapters.
+void take_tables(const std::string& flag, const std::string& value, ImportedJob& job) {
+  constexpr std::string_view kTables[] = {"embed", "lm_head", "wte"};
+  const std::string word = lower_case(value);
+  if (std::ranges::any_of(
+          kTables, [&](std::string_view table) { return word.find(table) != std::string::npos; })) {
+    job.plan.train_embeddings = true;
+  } else if (!is_off(value)) {
+    leave_out(job, flag, value, "tables can learn beside adapters, other modules cannot");
   }
-  return true;
 }
 
 /// How rows are filled. Concatenation without masks is what LLaMA-Factory's `packing` does alone.
-bool take_packing(const std::string& flag, const std::string& value, ImportedJob& job) {
-  constexpr std::string_view kFlags[] = {"--packing", "--neat-packing", "--sample-packing"};
-  if (!is_one_of(kFlags, flag)) return false;
-  if (is_off(value)) return true;
+void take_packing(const std::string& flag, const std::string& value, ImportedJob& job) {
+  if (is_off(value)) return;
   const bool causal =
       flag == "--packing" && job.says("--finetuning-type") && job.plan.packing != Packing::packed;
   job.plan.packing = causal ? Packing::packed_causal : Packing::packed;
-  return true;
 }
 
-/// Kernels of other programs that a trainer takes in.
-bool take_kernels(const std::string& flag, const std::string& value, ImportedJob& job) {
-  constexpr std::string_view kLosses[] = {"--enable-liger-kernel", "--use-liger-kernel",
-                                          "--use-liger", "--liger-fused-linear-cross-entropy"};
-  constexpr std::string_view kFusedAdapters[] = {"--lora-mlp-kernel", "--lora-qkv-kernel",
-                                                 "--lora-o-kernel"};
-  const bool on = !is_off(value);
-  if (is_one_of(kLosses, flag)) {
-    if (on) job.plan.loss = LossForm::fused;
-  } else if (is_one_of(kFusedAdapters, flag)) {
-    if (on) leave_out(job, flag, value, "fused adapters; predicted with PEFT's");
-  } else if (flag == "--use-unsloth") {
-    if (on && !job.software) job.software = "unsloth-2026";
-  } else {
-    return false;
+void take_dropout(const std::string& /*flag*/, const std::string& value, ImportedJob& job) {
+  const auto share = parse_number(value);
+  if (share && *share >= 0 && *share <= 1) job.plan.lora_dropout = *share;
+}
+
+void take_double_quantization(const std::string& /*flag*/, const std::string& value,
+                              ImportedJob& job) {
+  job.said.try_emplace(is_off(value) ? kSingleQuantization : "--double-quantization", 1);
+}
+
+void take_preference(const std::string& flag, const std::string& value, ImportedJob& job) {
+  if (value == "orpo" || value == "simpo") {
+    leave_out(job, flag, value, "needs no second model; predicted with DPO's");
   }
-  return true;
 }
 
 /// Quantised weights that a model's name tells.
@@ -213,58 +193,61 @@ bool take_objective(const std::string& flag, const std::string& value, ImportedJ
   return true;
 }
 
-bool take_tuning(const std::string& flag, const std::string& said, ImportedJob& job) {
-  constexpr std::string_view kWayFlags[] = {"--finetuning-type", "--adapter",     "--train-type",
-                                            "--tuner-type",      "--sft-type",    "--peft-scheme",
-                                            "--peft-type",       "--peft-method", "--use-lora",
-                                            "--use-peft",        "--lora-enable", "--enable-lora"};
-  constexpr std::string_view kRankFlags[] = {"--lora-r", "--lora-rank", "--lora-dim"};
-  constexpr std::string_view kTargetFlags[] = {"--lora-target",  "--lora-target-modules",
-                                               "--lora-targets", "--target-modules",
-                                               "--lora-modules", "--lora-attn-modules"};
-  constexpr std::string_view kNoCost[] = {"--lora-alpha",          "--use-rslora",
-                                          "--bnb-4bit-quant-type", "--quantization-type",
-                                          "--quantization-method", "--loraplus-lr-ratio"};
-  PlanRequest& plan = job.plan;
-  const bool listed = is_one_of(kRankFlags, flag) || is_one_of(kTargetFlags, flag);
-  const std::string value = said.empty() && !listed ? "true" : said;  // a switch stands alone
-  const bool on = !is_off(value);
-  if (is_one_of(kWayFlags, flag)) {
-    take_way(flag, value, job);
-  } else if (is_one_of(kRankFlags, flag)) {
-    take_rank(flag, value, job);
-  } else if (is_one_of(kTargetFlags, flag)) {
-    take_targets(flag, value, job);
-  } else if (flag == "--lora-target-linear") {
-    if (on) plan.lora_targets = WordSet<AdapterTarget>{AdapterTarget::all};
-  } else if (flag == "--apply-lora-to-mlp") {  // of torchtune
-    if (on) take_targets(flag, "gate up down", job);
-  } else if (flag == "--lora-dropout" || flag == "--lora-dropout-p") {
-    if (const auto share = parse_number(value); share && *share >= 0 && *share <= 1) {
-      plan.lora_dropout = *share;
-    }
-  } else if (flag == "--use-dora" || flag == "--peft-use-dora") {
-    if (on) plan.tuning = Tuning::dora;
-  } else if (flag == "--q-lora" || flag == "--qlora" || flag == "--load-in-4bit") {
-    if (on) take_bits(flag, "4", job);
-    if (on && flag != "--load-in-4bit") plan.tuning = Tuning::lora;
-  } else if (flag == "--load-in-8bit") {
-    if (on) take_bits(flag, "8", job);
-  } else if (flag == "--quantization-bit" || flag == "--quant-bits") {
-    take_bits(flag, value, job);
-  } else if (flag == "--double-quantization" || flag == "--bnb-4bit-use-double-quant") {
-    job.said.try_emplace(on ? "--double-quantization" : kSingleQuantization, 1);
-  } else if (flag == kSingleQuantization) {                              // noted below
-  } else if (flag == "--reward-model" && lower_case(value) == "true") {  // axolotl's
-    plan.objective = Objective::reward;
-  } else if (flag == "--pref-loss") {
-    if (value == "orpo" || value == "simpo") {
-      leave_out(job, flag, value, "needs no second model; predicted with DPO's");
-    }
-  } else if (take_learning_parts(flag, value, job) || take_packing(flag, value, job) ||
-             take_kernels(flag, value, job)) {
-  } else if (!is_one_of(kNoCost, flag)) {
-    return false;
+namespace {
+
+/// Readers of settings, by their names in data/import/. Some have no value where they stand alone,
+/// others are switches, which do nothing where they are off.
+struct TuningReader {
+  std::string_view name;
+  void (*take)(const std::string& flag, const std::string& value, ImportedJob& job);
+  enum { valued, listed, on } kind{};
+};
+constexpr TuningReader kTuningReaders[] = {
+    {"tuning", take_way},
+    {"lora_rank", take_rank, TuningReader::listed},
+    {"lora_targets", take_targets, TuningReader::listed},
+    {"lora_mlp",  // of torchtune
+     [](const std::string& flag, const std::string&, ImportedJob& job) {
+       take_targets(flag, "gate up down", job);
+     },
+     TuningReader::on},
+    {"lora_dropout", take_dropout},
+    {"bits", take_bits},
+    {"double_quantization", take_double_quantization},
+    {"pref_loss", take_preference},
+    {"last_layers", take_last_layers},
+    {"layer_modules", take_layer_modules},
+    {"listed_layers",
+     [](const std::string& flag, const std::string& value, ImportedJob& job) {
+       if (!is_off(value)) take_listed_layers(flag, value, job);
+     }},
+    {"tables", take_tables},
+    {"packing", take_packing},
+    {"fused_adapters",
+     [](const std::string& flag, const std::string& value, ImportedJob& job) {
+       leave_out(job, flag, value, "fused adapters; predicted with PEFT's");
+     },
+     TuningReader::on},
+    {"noted", [](const std::string&, const std::string&, ImportedJob&) {}}};
+
+}  // namespace
+
+bool is_tuning_reader(std::string_view name) {
+  return name == "reward" ||
+         std::ranges::find(kTuningReaders, name, &TuningReader::name) != std::end(kTuningReaders);
+}
+
+bool take_tuning(const std::string& name, const std::string& flag, const std::string& said,
+                 ImportedJob& job) {
+  if (name == "reward") {  // axolotl's switch; others name a model
+    if (lower_case(said) != "true" && !said.empty()) return false;
+    job.plan.objective = Objective::reward;
+  } else {
+    const auto* const reader = std::ranges::find(kTuningReaders, name, &TuningReader::name);
+    if (reader == std::end(kTuningReaders)) return false;
+    const bool stands_alone = said.empty() && reader->kind != TuningReader::listed;
+    const std::string value = stands_alone ? "true" : said;
+    if (reader->kind != TuningReader::on || !is_off(value)) reader->take(flag, value, job);
   }
   job.said.try_emplace(flag, 1);
   return true;

@@ -4,17 +4,22 @@
 /// own `adapter_config.json` and NeMo.
 
 #include <string>
+#include <string_view>
 
 namespace prequel {
 
 struct ImportedJob;
 
-/// Reads a flag or key (`--lora-rank`) of what learns; false where it is another's. Words that are
-/// known and not priced are listed as left out.
 /// Reads a preference or a reward as the plan's objective; returns whether the word is one.
 bool take_objective(const std::string& flag, const std::string& value, ImportedJob& job);
 
-bool take_tuning(const std::string& flag, const std::string& value, ImportedJob& job);
+/// Reads a flag or key (`--lora-rank`) of what learns by the reader that data/import/ names for it;
+/// false where there is none. Words that are known and not priced are listed as left out.
+bool take_tuning(const std::string& name, const std::string& flag, const std::string& value,
+                 ImportedJob& job);
+
+/// Tests whether there is such a reader.
+bool is_tuning_reader(std::string_view name);
 
 /// Fills what such a job leaves to its program: LLaMA-Factory's and PEFT's rank of 8.
 void assume_tuning_defaults(ImportedJob& job);
