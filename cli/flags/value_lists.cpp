@@ -3,15 +3,22 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::size_t kMostValues = 10000;  // of one axis
+
+/// Returns the value of a flag as a job writes it.
+std::string job_value(const std::string& text) {
+  return text == "on" ? "true" : text == "off" ? "false" : text;
+}
 
 }  // namespace
 
@@ -55,6 +62,24 @@ std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::stri
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
   return values;
+}
+
+PlanRequest read_layout(const std::string& flag, const std::string& text) {
+  const std::string from = flag + " " + printable(text);
+  Document document = Document::from(flag, nlohmann::json::object());
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t equals = part.find('=');
+    if (equals == 0 || equals == std::string::npos || part.find('.') < equals) {
+      throw InputError(from + ": expected axes with values, such as tp=8,pp=12");
+    }
+    std::string axis = part.substr(0, equals);
+    std::ranges::replace(axis, '-', '_');
+    if (document.json().contains(axis)) throw InputError(from + ": " + axis + " is said twice");
+    document.set(axis, job_value(part.substr(equals + 1)), printable(part));
+  }
+  PlanRequest layout = read_plan(document.root());
+  document.finish();
+  return layout;
 }
 
 }  // namespace prequel

@@ -1,10 +1,12 @@
 #pragma once
 
-/// Lists of values as users write them.
+/// Lists of values as users write them, and layouts.
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "models/axes/plan_request.hpp"
 
 namespace prequel {
 
@@ -15,5 +17,9 @@ std::vector<std::string> split(const std::string& text, char separator);
 /// that begins with `flag`.
 std::vector<std::int64_t> whole_numbers(const std::string& flag, const std::string& text,
                                         std::int64_t least, std::int64_t most);
+
+/// Reads "tp=8,pp=12,recompute=full": fields of a plan, by the names of jobs or of flags. Throws
+/// InputError that begins with `flag`.
+PlanRequest read_layout(const std::string& flag, const std::string& text);
 
 }  // namespace prequel

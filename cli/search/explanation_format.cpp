@@ -15,15 +15,9 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/unit_text.hpp"
-#include "models/axes/plan_request.hpp"
 
 namespace prequel {
 namespace {
-
-/// The value of a flag as a job writes it.
-std::string job_value(const std::string& text) {
-  return text == "on" ? "true" : text == "off" ? "false" : text;
-}
 
 /// Returns the rules that the nearest plan of the layout breaks.
 std::string refusals(const Explanation& answer, std::size_t width) {
@@ -71,24 +65,6 @@ std::string place(const Explanation& answer, const SearchResult& found) {
 }
 
 }  // namespace
-
-PlanRequest read_layout(const std::string& text) {
-  const std::string from = "--explain " + printable(text);
-  Document document = Document::from("--explain", nlohmann::json::object());
-  for (const std::string& part : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    if (equals == 0 || equals == std::string::npos || part.find('.') < equals) {
-      throw InputError(from + ": expected axes with values, such as tp=8,pp=12");
-    }
-    std::string axis = part.substr(0, equals);
-    std::ranges::replace(axis, '-', '_');
-    if (document.json().contains(axis)) throw InputError(from + ": " + axis + " is said twice");
-    document.set(axis, job_value(part.substr(equals + 1)), printable(part));
-  }
-  PlanRequest layout = read_plan(document.root());
-  document.finish();
-  return layout;
-}
 
 std::string explanation_text(const ExplainedLayout& explained, const SearchResult& found,
                              const Prediction* best, const Terminal& terminal) {

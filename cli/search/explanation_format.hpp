@@ -18,10 +18,6 @@ struct ExplainedLayout {
   Explanation answer;
 };
 
-/// Reads "tp=8,pp=12,recompute=full": fields of a plan, by the names of jobs or of flags. Throws
-/// InputError that begins with `--explain`.
-PlanRequest read_layout(const std::string& text);
-
 /// `best` is the whole prediction of the best plan found, if there is one.
 std::string explanation_text(const ExplainedLayout& explained, const SearchResult& found,
                              const Prediction* best, const Terminal& terminal);

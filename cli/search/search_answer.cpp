@@ -11,6 +11,7 @@
 
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/value_lists.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/search/plan_ranking.hpp"
 #include "cli/search/search_axes.hpp"
@@ -336,7 +337,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   SearchLimits limits = limits_of(options);
   const Reach reach = options.everything ? Reach::everything : Reach::usual;
   std::vector<PlanRequest> layouts;
-  for (const std::string& text : options.explain) layouts.push_back(read_layout(text));
+  for (const std::string& text : options.explain) layouts.push_back(read_layout("--explain", text));
   SearchAnswer answer;
   answer.options = options;
   SearchInputs& inputs = answer.inputs = read_inputs(library, options, tell);

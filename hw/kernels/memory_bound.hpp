@@ -21,7 +21,7 @@ namespace prequel {
 ///     t        = launch + ((transfer · full_waves(waves) / waves)⁴ + one_row⁴)^¼
 ///
 /// The result of the kernel before is still in the last-level cache, so the first bytes can be
-/// cheaper. Of a chain of kernels, what each leaves to the next runs at the cache's own rate where
+/// cheaper. Tensors that kernels of a chain leave to the next run at the cache's own rate where
 /// the device's file states it and three such tensors fit. A kernel that gives each row to one
 /// thread block takes at least as long as one block takes for one row, and the last, partly filled
 /// wave of blocks costs up to a full one: full_waves(w) = ⌊w⌋ + last_wave + (1 - last_wave)·(w -

@@ -139,7 +139,7 @@ struct Stream {
   StreamKind kind{StreamKind::fused_pointwise};
   Bytes bytes{};
   double rows{};  ///< tokens that it works on, each by one thread block; 0: not row by row
-  /// Of several kernels, the bytes that one leaves to the next, in tensors of that size at most.
+  /// The bytes that one of several kernels leaves to the next, in tensors of that size at most.
   Bytes handed{}, tensor{};
 };
 

@@ -26,8 +26,6 @@
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/settings/megatron_defaults.hpp"
 #include "cli/import/shell/launch_script.hpp"
-#include "cli/search/explanation_format.hpp"
-#include "cli/search/search_axes.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/cluster.hpp"
@@ -207,7 +205,8 @@ void layout(std::string_view text) {
   cluster.nodes = 52;
   cluster.devices_per_node = 8;
   const Software software;
-  const PlanJudgement judged = judge_plan(read_layout(std::string(text)), model, cluster, software);
+  const PlanJudgement judged =
+      judge_plan(read_layout("--explain", std::string(text)), model, cluster, software);
   must(judged.plan.tp >= 1 && judged.plan.gpus >= 1, "degrees are positive");
 }
 
