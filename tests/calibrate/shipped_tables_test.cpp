@@ -268,7 +268,7 @@ namespace {
 constexpr double kMostBias = 0.04;
 constexpr std::size_t kFewestPlans = 3;
 
-/// What tells plans of a group apart; rows that differ in their release alone repeat a plan.
+/// Returns the cells that tell plans of a group apart: rows of other releases repeat a plan.
 std::string plan_of(const MeasuredRun& run) {
   std::string plan;
   for (const char* column :
