@@ -54,7 +54,7 @@ constexpr std::array<Phrase, kUncertainOfTime> phrases() {
 /// the model's, or what its stack knows of attention in several kernels.
 std::string attention_path(const Scenario& scenario) {
   if (scenario.plan.attention != AttentionKind::flash) {
-    return fmt::format("software.kernels.score_traffic.{}.", name(scenario.plan.attention));
+    return fmt::format("software.kernels.score_traffic.{}", name(scenario.plan.attention));
   }
   const AttentionKernel& kernel =
       attention_kernel(scenario.device, scenario.software.kernels.flash_kernel);

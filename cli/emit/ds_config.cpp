@@ -19,12 +19,6 @@ Json zero_section(const Scenario& scenario) {
   // Stage 3 reduces layer by layer beside the passes unless it is told not to.
   zero["overlap_comm"] =
       plan.zero == 3 ? !plan.overlap.has(Overlapped::no_grads) : reduces_beside(plan, software);
-  if (plan.zero >= 2 && software.memory.reduce_bucket > 0) {
-    zero["reduce_bucket_size"] = static_cast<std::int64_t>(software.memory.reduce_bucket);
-  }
-  if (plan.zero == 3 && software.memory.live_parameters > 0) {
-    zero["stage3_max_live_parameters"] = static_cast<std::int64_t>(software.memory.live_parameters);
-  }
   if (plan.offload != Offload::none) {
     zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
   }

@@ -131,7 +131,7 @@ std::string fsdp2(const Scenario& scenario) {
       offload ? "CPUOffloadPolicy, " : "", mixed_precision("MixedPrecisionPolicy", plan),
       gathers_of(plan, scenario.software) == Gathers::each_pass ? "True" : "False");
   if (offload) text += "    offload_policy=CPUOffloadPolicy(),\n";
-  const bool compiled = plan.compile || !scenario.software.kernels.eager;
+  const bool compiled = plan.compile || !scenario.software.kernels.may_be_eager();
   text +=
       ")\n"
       "\n"

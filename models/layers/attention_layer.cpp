@@ -12,7 +12,11 @@ namespace {
 constexpr double kCapForward = 2;
 constexpr double kCapBackward = 3;
 
-const ScoreTraffic& score_traffic(const LayerSetting& setting, const Software& software) {
+/// Part of the score traffic that is the forward pass's: scale, mask, softmax and dropout read and
+/// write 9 bytes of the 20 of both passes.
+constexpr double kForwardOfScores = 9.0 / 20.0;
+
+double score_traffic(const LayerSetting& setting, const Software& software) {
   const bool fused = setting.attention == AttentionKind::fused_softmax;
   const auto& traffic = fused ? software.kernels.fused_softmax : software.kernels.unfused;
   if (!traffic) {
@@ -58,9 +62,7 @@ Heads heads_of(const Transformer& model, LayerKind kind) {
 class AttentionTeller {
  public:
   explicit AttentionTeller(LayerTeller& teller)
-      : teller_(teller),
-        shape_(heads_of(teller.model, teller.kind)),
-        ring_(teller.software.communication.context_ring) {}
+      : teller_(teller), shape_(heads_of(teller.model, teller.kind)) {}
 
   void tell() {
     teller_.model.is_latent() ? tell_latent_projections() : tell_qkv();
@@ -365,15 +367,13 @@ class AttentionTeller {
                           real(teller_.setting.seq_len) / cp;
     double kept = 0;
     if (teller_.setting.attention != AttentionKind::flash) {
-      const ScoreTraffic& traffic = score_traffic(teller_.setting, teller_.software);
-      core.score_forward_bytes = traffic.forward_bytes * scores;
-      core.score_backward_bytes = traffic.backward_bytes * scores;
+      const double traffic = score_traffic(teller_.setting, teller_.software) * scores;
+      core.score_forward_bytes = kForwardOfScores * traffic;
+      core.score_backward_bytes = (1.0 - kForwardOfScores) * traffic;
       if (teller_.model.score_cap) {
         core.score_forward_bytes += kCapForward * teller_.element * scores;
         core.score_backward_bytes += kCapBackward * teller_.element * scores;
       }
-      core.score_forward_time = traffic.forward_time * scores;
-      core.score_backward_time = traffic.backward_time * scores;
       // A dropout keeps its mask and what it leaves.
       const double all = teller_.software.memory.score_bytes;
       kept = (teller_.model.score_dropout ? all : std::min(all, teller_.element)) * scores;
@@ -407,7 +407,6 @@ class AttentionTeller {
     if (!teller_.keeps_input_of({AdapterTarget::o})) {
       return teller_.setting.attention == AttentionKind::flash ? teller_.element : 0;
     }
-    if (teller_.software.memory.context_bytes > 0) return teller_.software.memory.context_bytes;
     const bool twice =
         teller_.setting.attention == AttentionKind::flash && teller_.operand != teller_.element;
     return teller_.operand + (twice ? teller_.element : 0);
@@ -431,10 +430,7 @@ class AttentionTeller {
     const double kv = real(teller_.tokens * heads) * widths / tp * teller_.element;
     switch (teller_.setting.context_comm) {
       case ContextComm::p2p:
-      case ContextComm::a2a_p2p:
-        tell_context_ring(real(teller_.tokens * (ring_.whole_heads ? shape_.heads : heads)) *
-                          widths / tp);
-        break;
+      case ContextComm::a2a_p2p: tell_context_ring(heads, widths / tp); break;
       case ContextComm::all_gather:
         teller_.tell_collective("context gather", GroupAxis::context, kv * real(teller_.setting.cp),
                                 CollectiveOp::all_gather, CollectiveOp::reduce_scatter);
@@ -451,23 +447,28 @@ class AttentionTeller {
     }
   }
 
-  /// `elements` of keys and values a step; and each step adds what it computed to what earlier ones
-  /// did.
-  void tell_context_ring(double elements) {
-    const double gradient = ring_.gradient_bytes > 0 ? ring_.gradient_bytes : teller_.element;
+  /// Tells a ring of context ranks, of so many heads of keys and values a step. Each step adds its
+  /// context to that of earlier ones: Transformer Engine's reads and writes it in fp32, and
+  /// backward gradients in 16 bits. PyTorch's repeats keys and values for each query head
+  /// beforehand, has gradients in fp32 and merges by separate kernels, counted in PyTorch 2.6
+  /// (torch/distributed/tensor/experimental/_attention.py): 32 bytes an element, and 60 backward.
+  void tell_context_ring(std::int64_t kv_heads, double widths) {
+    const bool fused = teller_.software.kernels.transformer_engine;
+    const double elements = real(teller_.tokens * (fused ? kv_heads : shape_.heads)) * widths;
+    const double gradient = fused ? teller_.element : 4.0;
+    const double forward = fused ? 8.0 : 32.0, backward = fused ? 4.0 : 60.0;
     teller_.tell({"context ring", KeyValueRing{{elements * teller_.element}, {elements * gradient}},
                   Module::core_attention});
     const double results =
         real(teller_.tokens * shape_.width()) / real(teller_.setting.tp) * real(teller_.setting.cp);
-    teller_.tell({"context merge",
-                  PointwiseKernels{StreamKind::fused_pointwise, ring_.forward_bytes * results,
-                                   ring_.backward_bytes * results},
-                  Module::core_attention});
+    teller_.tell(
+        {"context merge",
+         PointwiseKernels{StreamKind::fused_pointwise, forward * results, backward * results},
+         Module::core_attention});
   }
 
   LayerTeller& teller_;
   const Heads shape_;
-  const ContextRingStack& ring_;
 };
 
 }  // namespace

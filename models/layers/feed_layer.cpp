@@ -66,7 +66,7 @@ class FeedTeller {
 
  private:
   [[nodiscard]] bool keeps_gate() const {
-    return teller_.keeps_copies() || (teller_.software.memory.keeps_gates &&
+    return teller_.keeps_copies() || (teller_.software.memory.norm_copy_bytes > 0 &&
                                       !teller_.software.kernels.fuses(teller_.setting.compiled));
   }
 
@@ -106,9 +106,9 @@ class FeedTeller {
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
+  /// Its recompute starts from the whole one, which is then kept (Megatron-Core's checkpoints).
   [[nodiscard]] double stored_bytes(bool repeated = false) const {
-    const bool narrow = teller_.setting.fp8_activation_store &&
-                        (!repeated || teller_.software.memory.narrow_recompute);
+    const bool narrow = teller_.setting.fp8_activation_store && !repeated;
     return narrow ? bytes_per_element(Precision::fp8) : teller_.element;
   }
 

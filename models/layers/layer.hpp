@@ -35,7 +35,6 @@ struct AttentionCore {
   FusedAttention shape;
   AttentionKind kind{};
   double score_forward_bytes{}, score_backward_bytes{};  ///< passes over scores; not flash
-  Seconds score_forward_time{}, score_backward_time{};   ///< of scalar code (CPU)
   Precision score_precision{};  ///< of the products that make scores; not flash
   /// Times that scores are made once more forward, for a loss whose gradients leave them alone.
   std::int64_t targets{};

@@ -75,7 +75,9 @@ void LayerTeller::tell_weight_cast(double weights, Module module, double operato
   if (!setting.learning.model_learns() && setting.learning.base != BaseFormat::bf16) {
     return tell_dequantisation(layer_, weights, module, setting, software);
   }
-  const bool cast = is_quantized(setting.products) && software.kernels.casts_weights;
+  // Weights that a stack holds in fp32 are cast in each pass, narrower ones once a step, which is
+  // not priced.
+  const bool cast = is_quantized(setting.products) && software.memory.weight_bytes >= 4;
   if (!cast || setting.gathers_cast) return;
   tell({.name = "weight casts",
         .what = Casts{weights, weights, setting.casts, false},

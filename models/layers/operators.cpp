@@ -92,20 +92,19 @@ class Lister {
       push(name, Gemm{shape.seq, n, k, batch,
                       makes_scores ? attention.score_precision : shape.precision, pass});
     };
-    const auto passes_over_scores = [&](double bytes, Seconds time) {
+    const auto passes_over_scores = [&](double bytes) {
       push("softmax", Stream{StreamKind::softmax, {bytes}});
-      if (time.value > 0) push("softmax", time);
     };
     if (!backward_) {
       for (std::int64_t time = 0; time <= attention.targets; ++time) {
         product("scores", shape.keys(), shape.head_dim, GemmPass::forward);
       }
-      passes_over_scores(attention.score_forward_bytes, attention.score_forward_time);
+      passes_over_scores(attention.score_forward_bytes);
       product("context", shape.value_size(), shape.keys(), GemmPass::forward);
     } else {
       product("context", shape.keys(), shape.value_size(), GemmPass::dgrad);
       product("context", shape.value_size(), shape.keys(), GemmPass::dgrad);
-      passes_over_scores(attention.score_backward_bytes, attention.score_backward_time);
+      passes_over_scores(attention.score_backward_bytes);
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
       product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
     }

@@ -30,7 +30,7 @@ struct Operator {
   std::string_view name;
   std::variant<Gemm, GroupedGemm, FusedAttention, Scan, SparseAttention, Stream, Cast,
                GroupCollective, ContextRing, Dispatch, Seconds>
-      what;                      ///< Seconds: measured
+      what;                      ///< Seconds: of the host
   Module module{Module::other};  ///< of the piece that it is of
 };
 

@@ -16,6 +16,9 @@ namespace prequel {
 namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
+/// Share of the device at which reserved memory saturates, as runs of DeepSpeed and of the Trainer
+/// near their limit print it.
+constexpr double kMostReserved = 0.98;
 
 /// Returns those of them that ranks share out with others: dense ones over the data group, experts
 /// over the expert-data group.
@@ -34,7 +37,7 @@ double reduced_parameters(const Plan& plan, const StageParameters& parameters) {
 
 /// Parameters that are whole on every rank for a while when they are gathered layer by layer: two
 /// layers (the one that computes and the one ahead of it) and the root, and the gradients of one
-/// layer and of the root before they are scattered; less where the stack gathers smaller parts.
+/// layer and of the root before they are scattered.
 /// Where they are kept from one end of the step to the other, all of them and all gradients.
 /// Parameters of a group of one rank are there without any gather: dense ones by the data group,
 /// experts' by the expert-data group.
@@ -68,13 +71,15 @@ double gathered_bytes(const PartWeights& weights, const Plan& plan, const Softwa
   };
   const double layer = of_layer(block.all);
   const double learns = of_layer(block.learning);
-  const auto limited = [](double wanted, double limit) {
-    return limit > 0 ? std::min(wanted, limit) : wanted;
-  };
-  return limited(2 * layer + of_root(shared_out, layer), software.memory.live_parameters) *
-             weight_bytes +
-         limited(learns + of_root(shared_learning, learns), software.memory.reduce_bucket) *
-             gradient_bytes;
+  double live = 2 * layer + of_root(shared_out, layer);
+  double reduced = learns + of_root(shared_learning, learns);
+  if (software.communication.sharded_stages == ShardedStages::refuse) {
+    // DeepSpeed goes by smaller parts than layers, up to its defaults: stage3_max_live_parameters,
+    // reduce_bucket_size (deepspeed/runtime/zero/config.py).
+    live = std::min(live, 1e9);
+    reduced = std::min(reduced, 5e8);
+  }
+  return live * weight_bytes + reduced * gradient_bytes;
 }
 
 /// Returns the number of `parameters` that a rank holds if they are sharded from a ZeRO stage on.
@@ -121,22 +126,25 @@ struct ChunkLoad {
 
 /// Bytes of the most that a loss holds of the logits of one head.
 double loss_bytes(const Transformer& model, const Plan& plan, const Software& software) {
-  constexpr double kChunks = 8;  // torchtune's CEWithChunkedOutputLoss
+  constexpr double kChunks = 8;        // torchtune's CEWithChunkedOutputLoss
+  constexpr double kFusedBytes = 4.0;  // Transformer Engine's, in place: fp32
   const MemoryStack& stack = software.memory;
   const double tokens = real(layer_setting(plan).tokens());
   const double element = bytes_per_element(activation_precision(plan));
   const double vocab = real(head_outputs(model, plan.tp, software.vocab_multiple));
   const double logits = tokens * vocab;
-  const bool eager = !plan.compile && software.kernels.eager;
-  const double whole = eager ? software.kernels.eager->logit_bytes : stack.logit_bytes;
+  const bool in_place = software.kernels.transformer_engine;
+  const double whole = stack.logit_bytes.of(plan.compile);
   switch (plan.loss) {
     case LossForm::whole: break;
-    case LossForm::compiled: return stack.compiled_logit_bytes.value_or(whole) * logits;
+    case LossForm::compiled:
+      // Megatron-Core's native fusion makes one copy in fp32 more.
+      return (whole + (in_place ? kFusedBytes : 0.0)) * logits;
     case LossForm::chunked:
       // All logits and their gradient as the product has them; copies of a chunk alone.
       return (2 * element + std::max(0.0, whole - 2 * element) / kChunks) * logits;
     case LossForm::fused: {
-      if (stack.fused_logit_bytes) return *stack.fused_logit_bytes * logits;
+      if (in_place) return kFusedBytes * logits;
       // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
       // gradients of hidden states and of the table at once.
       const double parts = std::ceil(vocab / real(model.hidden));
@@ -191,8 +199,9 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
     load.in_transit = 2 * (heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0));
     if (const std::int64_t heads = chunk.parts[Part::head]; heads > 0) {
       const double most = loss_bytes(model, plan, software);
-      const double kept =
-          std::min(most, stack.kept_logit_bytes.value_or(stack.logit_bytes) * logits);
+      const double waiting =
+          software.kernels.transformer_engine ? 4.0 : stack.logit_bytes.compiled;  // fp32 alone
+      const double kept = std::min(most, waiting * logits);
       load.waiting = real(heads) * kept;
       load.loss = real(heads - 1) * kept + most;
       load.kept += load.waiting;
@@ -400,11 +409,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   };
   place(held(plan, parameters, 3) * mean_weight_bytes(plan, parameters, learning, states.weights),
         plan.offload == Offload::optimizer_params, memory.weights);
-  const std::int64_t sharded_from = states.always_sharded ? 0 : 1;
-  const double owned = held(plan, learning, sharded_from);
+  const double owned = held(plan, learning, 1);
   double optimizer = owned * states.optimizer;
   if (plan.optimizer == Optimizer::muon) {
-    optimizer -= held(plan, matrices_of(learning), sharded_from) * states.moment;
+    optimizer -= held(plan, matrices_of(learning), 1) * states.moment;
   }
   const double on_host = owned * plan.optimizer_offload * 2 * states.moment;
   place(optimizer - on_host, plan.offload != Offload::none, memory.optimizer);
@@ -436,7 +444,9 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
                      mean_weight_bytes(plan, parameters, learning, states.gathered));
   always += gathered;
   always += states.reduced * reduced_parameters(plan, learning);
-  if (plan.zero == 0) always += states.unsharded * learning.total();
+  // Without ZeRO, DeepSpeed's optimizer for fp16, which has gradients in fp32 too (16 bytes a
+  // parameter), copies flat gradients and weights in both formats as it updates: some 8 bytes.
+  if (plan.zero == 0 && states.optimizer > 12) always += 8.0 * learning.total();
   // The update begins when no activations are left, and makes copies of gradients and of moments.
   const double update =
       plan.offload == Offload::none
@@ -459,8 +469,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   } else {
     memory.buffers = {std::max(fullest.live + always, at_update - fullest.activations)};
   }
-  const double share =
-      gathered > 0 ? stack.gathered_cache_share.value_or(stack.cache_share) : stack.cache_share;
+  const double share = gathered > 0 ? stack.gathered_cache_share : stack.cache_share;
   // The loss frees its blocks before layers take theirs, and the passes before the update does.
   const double loss = std::ranges::max(loads, {}, &ChunkLoad::loss).loss;
   // Longer micro batches cannot take the blocks of shorter ones before them.
@@ -474,13 +483,13 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   return memory;
 }
 
-Bytes printed_peak(const StageMemory& memory, const Device& device, const Software& software) {
-  const double cap = device.memory.value * software.memory.printed_cap;
+Bytes printed_peak(const StageMemory& memory, const Device& device) {
+  const double cap = device.memory.value * kMostReserved;
   return {std::min(memory.total().value, std::max(cap, memory.needed().value))};
 }
 
-StageMemory printed(StageMemory memory, const Device& device, const Software& software) {
-  const Bytes given_back = memory.total() - printed_peak(memory, device, software);
+StageMemory printed(StageMemory memory, const Device& device) {
+  const Bytes given_back = memory.total() - printed_peak(memory, device);
   const Bytes of_cache = std::min(given_back, memory.allocator_cache);
   memory.framework = memory.framework - of_cache;
   memory.allocator_cache = memory.allocator_cache - of_cache;

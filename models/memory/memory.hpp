@@ -149,9 +149,9 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
 
 /// Returns the figure that a tool prints for it: the allocator's cache shrinks when the device is
 /// full, so the figure saturates at the share of the device that the software file names.
-Bytes printed_peak(const StageMemory& memory, const Device& device, const Software& software);
+Bytes printed_peak(const StageMemory& memory, const Device& device);
 /// The same with what is left of the cache: the kinds add up to that figure.
-StageMemory printed(StageMemory memory, const Device& device, const Software& software);
+StageMemory printed(StageMemory memory, const Device& device);
 
 /// `tight` from 88 % of the device (allocator retries become likely), `oom` when what is allocated
 /// exceeds it.

@@ -1,7 +1,5 @@
 #include "models/memory/state_bytes.hpp"
 
-#include <algorithm>
-
 #include "models/plan/layer_setting.hpp"
 
 namespace prequel {
@@ -9,7 +7,6 @@ namespace {
 
 constexpr double kFp32 = 4.0;           // bytes
 constexpr double kMoments = 2 * kFp32;  // of Adam
-constexpr double kGathered = 2.0;       // bytes a weight, at least, in gathers of ZeRO
 
 constexpr double kBlockOf8Bits = 256;  // elements that share a scale in fp32 (arXiv 2110.02861)
 
@@ -28,29 +25,15 @@ StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const MemoryStack& stack = software.memory;
   const double element = bytes_per_element(plan.precision);
   if (plan.tuning != Tuning::full && bytes_per_element(plan.adapter_precision) >= kFp32) {
-    return {kFp32, kFp32, kMoments, 0.0, kFp32, 0.0, kFp32};
+    return {kFp32, kFp32, kMoments, kFp32, 0.0, kFp32};
   }
   if (plan.master_weights == MasterWeights::none) return without_master_weights(plan);
-  StateBytes bytes{stack.weight_bytes,
-                   stack.gradient_bytes,
-                   stack.optimizer_bytes,
-                   stack.unsharded_bytes,
-                   std::max(kGathered, element),
-                   stack.reduce_bytes,
-                   kFp32};
-  if (stack.bf16 && plan.precision == Precision::bf16) {
-    return {stack.weight_bytes,
-            stack.bf16->gradient_bytes,
-            stack.bf16->optimizer_bytes,
-            0.0,
-            bytes.gathered,
-            stack.bf16->reduce_bytes,
-            kFp32,
-            true};
-  }
+  StateBytes bytes{stack.weight_bytes,    stack.gradient_bytes,
+                   stack.optimizer_bytes, bytes_per_element(activation_precision(plan)),
+                   stack.reduce_bytes,    kFp32};
   if (stack.weight_bytes >= kFp32) return bytes;
   if (element >= kFp32) {
-    return {kFp32, kFp32, kMoments, 0.0, bytes.gathered, bytes.reduced, kFp32};
+    return {kFp32, kFp32, kMoments, bytes.gathered, bytes.reduced, kFp32};
   }
 
   const bool has_copy = stack.optimizer_bytes > kFp32 + kMoments;

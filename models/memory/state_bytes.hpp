@@ -11,13 +11,11 @@ namespace prequel {
 struct StateBytes {
   double weights{};
   double gradients{};
-  double optimizer{};     ///< moments, and fp32 copies of narrower weights
-  double unsharded{};     ///< copies that the optimizer makes without ZeRO
-  double gathered{};      ///< of a weight that ranks gather from one another
-  double reduced{};       ///< copies in which gradients are reduced over replicas
-  double moment{};        ///< part of `optimizer`: one of Adam's two moments, or Muon's momentum
-  bool always_sharded{};  ///< whether what the optimizer keeps is, at any ZeRO stage
-  double updating{};      ///< fp32 copies of narrower gradients, which the update alone makes
+  double optimizer{};  ///< moments, and fp32 copies of narrower weights
+  double gathered{};   ///< of a weight that ranks gather from one another
+  double reduced{};    ///< copies in which gradients are reduced over replicas
+  double moment{};     ///< part of `optimizer`: one of Adam's two moments, or Muon's momentum
+  double updating{};   ///< fp32 copies of narrower gradients, which the update alone makes
 };
 
 /// As the software file counts them. Where that counts half-precision weights, the plan changes
@@ -32,7 +30,6 @@ struct StateBytes {
 /// - moments that the file counts in fp32 have the plan's moments_precision;
 /// - without master weights, gradients have the weights' format, and nothing is beside the moments;
 /// - moments of 8 bits have a scale for each 256 of them;
-/// - in bf16 an optimizer that the stack has for it alone counts as the file says of it;
 /// - adapters in fp32 have no copy of their weights: 4 + 4 + 8 bytes.
 StateBytes state_bytes(const Plan& plan, const Software& software);
 

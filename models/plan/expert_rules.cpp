@@ -174,26 +174,17 @@ void fill_imbalance(Ruling& its) {
   if (balance == kForcedBalance || !its.model.has_experts()) return;
   if (const auto factor = capacity_factor(balance)) return fill_capacity(its, *factor);
   if (balance == kNaturalBalance) {
-    const double usual = its.software.kernels.natural_imbalance;
-    if (usual <= 0) {
-      its.problem([&] {
-        return fmt::format(
-            "router_balance natural: how uneven it is, {} does not say "
-            "(kernels.natural_imbalance); forced would do, or a file of one "
-            "number an expert",
-            its.software.name);
-      });
-    }
     const double tokens = static_cast<double>(its.plan.mbs) *
                           static_cast<double>(its.plan.seq_len) /
                           static_cast<double>(std::max<std::int64_t>(1, its.plan.tp * its.plan.cp));
     its.plan.imbalance = natural_imbalance(
-        usual, {its.model.experts.count, its.model.experts.top_k, its.plan.ep, tokens});
-    if (its.request.router_balance && usual > 0 && its.plan.ep > 1) {
+        kUsualImbalance, {its.model.experts.count, its.model.experts.top_k, its.plan.ep, tokens});
+    if (its.request.router_balance && its.plan.ep > 1) {
       its.warn(
           "router_balance natural: the busiest rank's experts are taken to get {:.3g} "
-          "times the mean, as {} states; a file of one number an expert would tell",
-          its.plan.imbalance, its.software.name);
+          "times the mean, as early steps of Qwen3-235B show; a file of one number an expert would "
+          "tell",
+          its.plan.imbalance);
     }
     return;
   }

@@ -109,7 +109,7 @@ class IdleRequests {
     if (axis == "dispatcher" && !exchanges_tokens(plan_, model_)) {
       return model_.has_experts() ? "with ep 1" : "without experts";
     }
-    if (axis == "compile" && !software_.kernels.eager) {
+    if (axis == "compile" && !software_.kernels.may_be_eager()) {
       return "where the stack states nothing of kernels with and without it";
     }
     const bool counts_launches = software_.host.one_launch.value > 0;

@@ -105,8 +105,10 @@ void check_loss(Ruling& its) {
   if (!its.request.loss) return;
   const MemoryStack& stack = its.software.memory;
   const double narrow = 2 * bytes_per_element(activation_precision(its.plan));
-  const bool alike = (its.plan.loss == LossForm::compiled && !stack.compiled_logit_bytes) ||
-                     (its.plan.loss == LossForm::chunked && stack.logit_bytes <= narrow);
+  const double whole = stack.logit_bytes.of(its.plan.compile);
+  const bool alike =
+      (its.plan.loss == LossForm::compiled && !its.software.kernels.transformer_engine) ||
+      (its.plan.loss == LossForm::chunked && whole <= narrow);
   if (alike) {
     its.warn("loss {}: {} holds as much of its logits as with loss whole", name(its.plan.loss),
              its.software.name);

@@ -48,9 +48,7 @@ bool gathers_beside(const Plan& plan, const Software& software) {
 }
 
 bool sends_beside(const Plan& plan, const Software& software) {
-  const CommunicationStack& stack = software.communication;
-  const bool waits = traits(plan.schedule).interleaved && stack.blocking_interleaved_p2p;
-  return as_said(plan, Overlapped::p2p, Overlapped::no_p2p, !stack.blocking_p2p && !waits);
+  return as_said(plan, Overlapped::p2p, Overlapped::no_p2p, !software.communication.blocking_p2p);
 }
 
 std::string overlap_problem(WordSet<Overlapped> overlap) {

@@ -56,22 +56,16 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<ShardedStages>{"refuse", "kept",
                                                                          "each-pass"};
 
-/// The cost of mask, softmax and dropout of unfused attention per element of the score matrix, all
-/// passes together: memory traffic, and time of scalar code where a CPU is not memory-bound there.
-struct ScoreTraffic {
-  double forward_bytes{};
-  double backward_bytes{};
-  Seconds forward_time{};
-  Seconds backward_time{};
-};
+/// A constant of kernels as torch.compile makes them, and of those that run one by one without it;
+/// one number where the stack has no choice.
+struct CompiledOrEager {
+  double compiled{};
+  std::optional<double> eager;
 
-/// How kernels run one by one, without torch.compile, in a stack whose other constants are of
-/// compiled layers.
-struct EagerKernels {
-  double pointwise_traffic_factor{1.0};  ///< over well-fused kernels
-  double cross_entropy_forward_bytes{};  ///< traffic per logit
-  double cross_entropy_backward_bytes{};
-  double logit_bytes{};  ///< held per logit on the last stage
+  /// Returns the constant of a plan that is or is not compiled.
+  [[nodiscard]] double of(bool is_compiled) const {
+    return is_compiled ? compiled : eager.value_or(compiled);
+  }
 };
 
 /// How kernels of the stack differ from the best ones of the device.
@@ -83,24 +77,20 @@ struct KernelStack {
     ones.fill(1.0);
     return ones;
   }();
-  double pointwise_traffic_factor{1.0};       ///< over well-fused kernels; eager kernels move more
-  double cross_entropy_forward_bytes{};       ///< traffic per logit
-  double cross_entropy_backward_bytes{};      ///< traffic per logit
-  std::optional<EagerKernels> eager;          ///< what differs without torch.compile
-  std::optional<ScoreTraffic> unfused;        ///< score traffic of `attention: unfused`
-  std::optional<ScoreTraffic> fused_softmax;  ///< score traffic of `attention: fused-softmax`
+  CompiledOrEager pointwise_traffic_factor{1.0, {}};  ///< over well-fused kernels
+  CompiledOrEager cross_entropy_bytes;  ///< traffic per logit, forward and backward together
+  /// Traffic of mask, softmax and dropout per element of the score matrix, forward and backward
+  /// together, of `attention: unfused` and of `attention: fused-softmax`. Scalar code of a CPU
+  /// counts as the bytes that take as long.
+  std::optional<double> unfused, fused_softmax;
   double optimizer_traffic_bytes{};  ///< per parameter and step: states and gradient read, written
-  Seconds optimizer_time_per_parameter{};  ///< where the update is not memory-bound (CPU)
-  /// Per parameter and micro batch, traffic of kernels that add a gradient to those before it;
-  /// 0 where the products of weight gradients do.
-  double accumulation_bytes{};
+  /// True where layers are Transformer Engine's: the gather of an input for its weight gradient
+  /// goes on beside the dgrad (sequence parallelism), and a fused loss works in place.
+  bool transformer_engine{};
   /// True where the repetition of a layer ends with the last result that its backward needs, so
   /// that the MLP's last product is not repeated (PyTorch's checkpoints from 2.1 on, unless they
   /// are reentrant); else it is repeated as all others are.
   bool recompute_stops_early{};
-  /// True where weights are cast to 8 and 4 bits in each pass; else once a step, which is not
-  /// priced.
-  bool casts_weights{};
   bool grouped_products{true};  ///< one kernel for the experts of a rank; else one an expert
   std::string flash_kernel;     ///< kernel generation of the device file for `attention: flash`
   /// Per token and head, what the backward of windowed attention with sinks moves beside its
@@ -114,20 +104,21 @@ struct KernelStack {
   /// `dequantise_rate`.
   std::array<double, std::size(kWordsOf<BaseFormat>)> dequantise_rates{};
   double permute_traffic_factor{1.0};  ///< over one read and one write of each token's copies
-  /// Tokens of the busiest rank's experts over the mean with natural routing; 0: not known.
-  double natural_imbalance{};
 
   /// Where the file says nothing, 0.25: what LitGPT's runs of Llama-2-7B in nf4 with bitsandbytes
   /// show beside those in bf16 (79 ms a step on an A100). Others show 0.14 to 0.5.
   [[nodiscard]] double dequantise_rate(BaseFormat format) const {
+    if (format == BaseFormat::nf4_double) format = BaseFormat::nf4;
     const double stated = dequantise_rates[static_cast<std::size_t>(format)];
     return stated > 0 ? stated : 0.25;
   }
-  /// Returns whether a compiled plan fuses what eager kernels of the stack keep apart.
-  [[nodiscard]] bool fuses(bool compiled) const { return compiled && eager; }
+  /// Tests whether the stack's kernels can be compiled or run one by one, as the plan says.
+  [[nodiscard]] bool may_be_eager() const { return pointwise_traffic_factor.eager.has_value(); }
+  /// Tests whether a compiled plan fuses what eager kernels of the stack keep apart.
+  [[nodiscard]] bool fuses(bool compiled) const { return compiled && may_be_eager(); }
   /// Returns the traffic of pointwise kernels over their compulsory bytes.
   [[nodiscard]] double pointwise_traffic(bool compiled) const {
-    return compiled || !eager ? pointwise_traffic_factor : eager->pointwise_traffic_factor;
+    return pointwise_traffic_factor.of(compiled);
   }
 
   /// Over the device's price of a product in that format.
@@ -151,18 +142,24 @@ struct LaunchCounts {
   }
 };
 
-/// Launches of a layer by what it is made of; those `…_casts` come on top in 8 and 4 bits.
+/// Launches of a layer by what it is made of.
 struct LayerLaunches {
-  LaunchCounts attention;
-  LaunchCounts latent;          ///< more, of latent attention
-  LaunchCounts mlp, mlp_casts;  ///< of shared experts, too, but for the casts
-  LaunchCounts experts;         ///< router, permutation, activation
-  LaunchCounts router;          ///< of these, what a graph of the router launches at once
-  /// Launches of each adapter. PEFT's eager kernels: casts, dropout, two products, scale and sum.
-  LaunchCounts adapter{9, 13};
-  LaunchCounts alltoall;                        ///< of the dispatcher of that name
-  LaunchCounts each_expert, each_expert_casts;  ///< for every expert of the rank
-  LaunchCounts each_expert_amax;  ///< more, where tensors are scaled by their largest element
+  LaunchCounts block;     ///< of attention and MLP
+  LaunchCounts experts;   ///< router, permutation, activation
+  LaunchCounts alltoall;  ///< of the dispatcher of that name
+  /// Launches of each product of an expert: its own, its casts in 8 and 4 bits, and what tensors
+  /// that are scaled by their largest element take more.
+  struct OfProduct {
+    double product{}, casts{}, amax{};
+  } expert_product;
+
+  /// Attention has about two in three of a block's kernels, in Megatron-Core's profiles (14 of 22
+  /// forward, 24 of 38 backward) as in eager ones (36 of 50, 60 of 82).
+  static constexpr double kOfAttention = 0.64;
+  [[nodiscard]] LaunchCounts attention() const { return kOfAttention * block; }
+  [[nodiscard]] LaunchCounts mlp() const { return (1.0 - kOfAttention) * block; }
+  /// A graph of the router launches about half of what experts launch at once.
+  [[nodiscard]] LaunchCounts router() const { return 0.5 * experts; }
 };
 
 /// The host's additional time for collectives of tensor ranks.
@@ -199,16 +196,12 @@ struct HostStack {
   double deepep_lost_share{};  ///< of these where DeepEP has the host wait for the counts
   LayerLaunches launches;
   CollectiveLaunches staged_collectives;  ///< in pipelines that span nodes, besides `launches`
-  /// Waits of a forward pass for how many tokens other ranks send to each expert, and what is left
-  /// of them beside another micro batch. Mostly the ranks' skew.
+  /// Waits of a forward pass for how many tokens other ranks send to each expert, mostly the ranks'
+  /// skew; another micro batch hides them.
   Seconds count_wait{};
-  Seconds count_wait_beside{};
   /// Share that launches of a forward and a backward side by side take more than both alone:
   /// the host goes to and fro between two schedules.
   double beside_launch_share{};
-  /// Host seconds a pass of a chunk where stages have several: launches of what it hands on, waits
-  /// of both sides for it (interleaved schedules).
-  Seconds chunk_hop{};
   Seconds update_per_layer{};     ///< optimizer's and gradient norm's host work, of a rank's layer
   Seconds fixed_per_iteration{};  ///< waits for loss and norm, logging, data
 };
@@ -220,30 +213,18 @@ inline Seconds beside_the_passes(const HostStack& host, std::int64_t layers, std
   return host.fixed_per_iteration + static_cast<double>(most) * host.update_per_layer;
 }
 
-/// The traffic of a ring of context ranks: what goes round it, and the bytes moved to add each
-/// step's result to those before it, per element of the context.
-struct ContextRingStack {
-  bool whole_heads{};          ///< keys and values are repeated for each query head beforehand
-  double gradient_bytes{};     ///< of an element of their gradients; 0: those of an activation
-  double forward_bytes{8.0};   ///< the context in fp32, read and written
-  double backward_bytes{4.0};  ///< gradients in 16 bits
-  double contention{};         ///< share of the shorter of transfers and attention that both lose
-};
-
 /// Kernels that a layer's weights and gradients pass where ranks gather and reduce it, beside the
 /// collectives: reads and writes of each element.
 struct ShardCopies {
   double gathered{};   ///< of a gathered weight, each time
   double gradients{};  ///< of a gradient, in the format of activations
   double reduced{};    ///< of a gradient, in the format in which it is reduced
-  bool casts{};        ///< a kernel of its own casts gradients where these formats differ
 };
 
 /// Gradients that are reduced together; nothing stated: a layer's while passes run, else a stage's.
 struct GradientBucket {
-  Bytes size{};                     ///< of one all-reduce, half of one to owners
-  double parameters{};              ///< or, while passes run, at least so many by either way,
-  double parameters_per_replica{};  ///< and as many times the replicas where that is more
+  Bytes size{};         ///< of one all-reduce, half of one to owners
+  double parameters{};  ///< or, while passes run, at least so many by either way
 };
 
 /// How the stack communicates. The bytes of a gradient on the wire follow the plan's
@@ -251,16 +232,12 @@ struct GradientBucket {
 struct CommunicationStack {
   GradientOverlap gradient_overlap{};
   bool blocking_p2p{};                     ///< sends between stages hold up the compute stream
-  bool blocking_interleaved_p2p{};         ///< those of interleaved schedules do
   bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
   /// Share of the time in which tensor-parallel communication and a product run side by side that
   /// both lose (user buffers); 1: nothing runs beside it.
   double exposed_tensor{1.0};
   [[nodiscard]] bool overlaps_tensor() const { return exposed_tensor < 1; }
-  /// True where the gather of an input for its weight gradient goes on beside the dgrad (sequence
-  /// parallelism), if nothing else of tensor parallelism is overlapped.
-  bool gathers_beside_dgrad{};
   /// True where tensor ranks' gathers for products (sequence parallelism) go in the format of
   /// these, cast beforehand.
   bool narrow_gathers{};
@@ -279,24 +256,10 @@ struct CommunicationStack {
   /// Seconds of each step of a ring of context ranks beside its transfer where no graph launches
   /// it: launches, waits between streams. Forward; twice that backward.
   Seconds context_step{};
-  ContextRingStack context_ring;
   ShardCopies shard_copies;
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
-  Seconds offload_fixed{};           ///< CPU offload: empirical constant per iteration
-  /// Seconds of each owner in turn, where it broadcasts the parameters that it updated (ZeRO 1 and
-  /// 2), beside the time of their bytes.
-  Seconds owner_broadcast{};
   bool reduces_to_all{};  ///< gradients are all-reduced with ZeRO-1 too, not to their owners
   GradientBucket gradient_bucket{};
-};
-
-/// States of an optimizer that a stack has for bf16 alone, bytes per parameter (DeepSpeed's
-/// BF16_Optimizer: gradients accumulate in a whole fp32 copy; what the optimizer keeps is sharded
-/// over replicas at every ZeRO stage).
-struct Bf16Optimizer {
-  double gradient_bytes{};   ///< whole: in bf16, and the fp32 copy
-  double optimizer_bytes{};  ///< sharded
-  double reduce_bytes{};     ///< copies in which gradients are reduced when dp > 1
 };
 
 /// The scope of a figure of memory: what PyTorch's allocator has handed out, what it holds, or all
@@ -306,58 +269,37 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated", "reserved",
                                                                       "smi"};
 
-/// Whose peak logs of a stack print.
-enum class LoggedStage : std::uint8_t {
-  fullest,  ///< every rank's, or that of the one which holds most
-  first,    ///< rank 0's
-  last      ///< the last rank's, which has the loss
-};
-template <>
-inline constexpr std::array<std::string_view, 3> kWordsOf<LoggedStage>{"fullest", "first", "last"};
-
 /// Constants of the memory model (equations in models/memory/memory.hpp).
 struct MemoryStack {
   MemoryKind prints{MemoryKind::smi};  ///< which memory logs of the stack print
-  LoggedStage logs{};                  ///< whose peak these are
-  double weight_bytes{};               ///< per parameter
-  double gradient_bytes{};             ///< per parameter
-  double optimizer_bytes{};            ///< per parameter: master weights, moments, main gradient
-  double unsharded_bytes{};         ///< per parameter, copies that the optimizer makes without ZeRO
+  /// True where these are of the last rank, which has the loss: Megatron-Core's. Others that print
+  /// what tensors take print it of the first, and what is reserved of the one which holds most.
+  bool prints_last{};
+  double weight_bytes{};            ///< per parameter
+  double gradient_bytes{};          ///< per parameter, with a sum in fp32 beside it if more than 4
+  double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
   double activation_factor{1.0};    ///< over what layers keep by their shapes
   double layer_workspace_factor{};  ///< over the activations of the one layer that is live
   /// Gradients that are live in a layer's backward pass, per token and column of its hidden states
   /// and its MLP; what logits take instead, where that is more.
   double backward_bytes{};
   bool keeps_copies{};  ///< eager kernels: rotated queries and keys and the gate's activation too
-  bool keeps_gates{};   ///< of eager kernels, a gate's activation alone
-  /// Bytes of the copies that eager kernels keep beside a norm's result, per element that it reads.
+  /// Bytes of the copies that eager kernels keep beside a norm's result, per element that it reads;
+  /// where there are any, a gate's activation is kept too.
   double norm_copy_bytes{};
   /// True where gradients are freed once the update is done (PyTorch's `set_to_none`), so that
   /// those of a step of one micro batch are not there when its loss is.
   bool frees_gradients{};
   bool keeps_gathers{};  ///< inputs that tensor ranks gathered stay; else they are gathered again
-  /// Recompute of an activation starts from its input in fp8 where the plan keeps that so; else
-  /// from the whole one, which is then kept (Megatron-Core's checkpoints).
-  bool narrow_recompute{};
-  /// Bytes per element of attention's result, kept for the projection and for attention's backward;
-  /// 0: in 16 bits, and once more in the format of products.
-  double context_bytes{};
-  double logit_bytes{};                        ///< per logit, at most at once, with loss whole
-  std::optional<double> compiled_logit_bytes;  ///< the same with loss compiled; none: no other
-  /// The same with loss fused where that works in place on all logits (Transformer Engine); none:
-  /// they are never there at once.
-  std::optional<double> fused_logit_bytes;
-  /// Per logit, from its forward pass to its backward; none: all of them.
-  std::optional<double> kept_logit_bytes;
+  CompiledOrEager logit_bytes;  ///< per logit, at most at once, with loss whole
   /// Per attention score kept for the backward pass (unfused), with the mask of a dropout and what
   /// it leaves; without dropout the softmax alone.
   double score_bytes{};
   double update_copies{};  ///< of a moment, that the update makes of all parameters at once
-  std::int64_t extra_pipeline_buffers{};  ///< micro batches received ahead, beside those in flight
-  double live_parameters{};               ///< most that ZeRO-3 holds gathered; 0: whole layers
-  double reduce_bucket{};                 ///< most gradients whole at a time; 0: a layer's
-  double reduce_bytes{};              ///< per parameter, buffers of gradient reduction when dp > 1
-  std::optional<Bf16Optimizer> bf16;  ///< in place of the states above where parameters are bf16
+  /// Micro batches received ahead, beside those in flight: one by DeepSpeed's pipeline engine,
+  /// which deals layers as `ceil-per-stage` does.
+  std::int64_t extra_pipeline_buffers{};
+  double reduce_bytes{};    ///< per parameter, buffers of gradient reduction when dp > 1
   Bytes workspaces{};       ///< of cuBLAS, which the allocator hands out and never gets back
   Bytes framework{};        ///< context, libraries, NCCL buffers: beside the allocator
   Bytes allocator_cache{};  ///< freed blocks that the allocator keeps: printed, not needed
@@ -365,9 +307,8 @@ struct MemoryStack {
   /// gradients and the update where these are fewer. Blocks do not fit, ...
   double cache_share{};
   /// ... and where layers are gathered on another stream, their blocks wait for it.
-  std::optional<double> gathered_cache_share;
+  double gathered_cache_share{};
   Bytes parallel_framework{};  ///< more of it when tp or pp > 1
-  double printed_cap{1.0};     ///< share of the device at which reserved memory saturates
 };
 
 /// The uncertainty that a calibration by measured runs leaves; constants go by their names in

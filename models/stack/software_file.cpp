@@ -52,14 +52,27 @@ AxisValues<std::vector> read_choices(const Cursor& section) {
   return choices;
 }
 
-std::optional<ScoreTraffic> read_score_traffic(const Cursor& kernels, std::string_view attention) {
+std::optional<double> read_score_traffic(const Cursor& kernels, std::string_view attention) {
   const auto all = kernels.find("score_traffic");
   const auto found = all ? all->find(attention) : std::nullopt;
   if (!found) return std::nullopt;
-  return ScoreTraffic{found->at("forward_bytes").number(kNonNegative),
-                      found->at("backward_bytes").number(kNonNegative),
-                      {factor_or(*found, "forward_s", 0.0)},
-                      {factor_or(*found, "backward_s", 0.0)}};
+  return found->number(kNonNegative);
+}
+
+/// Reads `count` numbers under `cursor`, of which `meant` names each.
+std::vector<double> read_numbers(const Cursor& cursor, std::size_t count, std::string_view meant) {
+  std::vector<double> numbers;
+  for (const Cursor& item : cursor.items()) numbers.push_back(item.number(kNonNegative));
+  if (numbers.size() != count) cursor.problem("expected [" + std::string(meant) + "]");
+  numbers.resize(count);
+  return numbers;
+}
+
+/// Reads a number, or [compiled, eager].
+CompiledOrEager read_compiled_or_eager(const Cursor& cursor) {
+  if (!cursor.json().is_array()) return {cursor.number(kNonNegative), {}};
+  const auto both = read_numbers(cursor, 2, "compiled, eager");
+  return {both[0], both[1]};
 }
 
 KernelStack read_kernels(const Cursor& section) {
@@ -73,23 +86,14 @@ KernelStack read_kernels(const Cursor& section) {
       }
     }
   }
-  kernels.pointwise_traffic_factor = section.at("pointwise_traffic_factor").number(kNonNegative);
-  kernels.cross_entropy_forward_bytes =
-      section.at("cross_entropy_forward_bytes").number(kNonNegative);
-  kernels.cross_entropy_backward_bytes =
-      section.at("cross_entropy_backward_bytes").number(kNonNegative);
+  kernels.pointwise_traffic_factor = read_compiled_or_eager(section.at("pointwise_traffic_factor"));
+  kernels.cross_entropy_bytes = read_compiled_or_eager(section.at("cross_entropy_bytes"));
   kernels.optimizer_traffic_bytes = section.at("optimizer_traffic_bytes").number(kNonNegative);
-  kernels.optimizer_time_per_parameter = {factor_or(section, "optimizer_s_per_parameter", 0.0)};
-  kernels.accumulation_bytes = factor_or(section, "accumulation_bytes", 0.0);
-  if (const auto casts = section.find("casts_weights")) kernels.casts_weights = casts->boolean();
+  if (const auto found = section.find("transformer_engine")) {
+    kernels.transformer_engine = found->boolean();
+  }
   if (const auto stops = section.find("recompute_stops_early")) {
     kernels.recompute_stops_early = stops->boolean();
-  }
-  if (const auto eager = section.find("eager")) {
-    kernels.eager = EagerKernels{eager->at("pointwise_traffic_factor").number(kPositive),
-                                 eager->at("cross_entropy_forward_bytes").number(kNonNegative),
-                                 eager->at("cross_entropy_backward_bytes").number(kNonNegative),
-                                 eager->at("logit_bytes").number(kNonNegative)};
   }
   kernels.unfused = read_score_traffic(section, "unfused");
   kernels.fused_softmax = read_score_traffic(section, "fused-softmax");
@@ -109,7 +113,6 @@ KernelStack read_kernels(const Cursor& section) {
     }
   }
   kernels.permute_traffic_factor = factor_or(section, "permute_traffic_factor", 1.0);
-  kernels.natural_imbalance = factor_or(section, "natural_imbalance", 0.0);
   return kernels;
 }
 
@@ -143,21 +146,17 @@ HostStack read_host(const Cursor& section) {
   host.deepep_lost_share = factor_or(section, "deepep_lost_share", host.lost_share);
   if (const auto launches = section.find("launches")) {
     LayerLaunches& layer = host.launches;
-    read_launches(*launches, "attention", layer.attention);
-    read_launches(*launches, "latent", layer.latent);
-    read_launches(*launches, "mlp", layer.mlp);
-    read_launches(*launches, "mlp_casts", layer.mlp_casts);
+    read_launches(*launches, "block", layer.block);
     read_launches(*launches, "experts", layer.experts);
-    read_launches(*launches, "router", layer.router);
-    read_launches(*launches, "adapter", layer.adapter);
     read_launches(*launches, "alltoall", layer.alltoall);
-    read_launches(*launches, "each_expert", layer.each_expert);
-    read_launches(*launches, "each_expert_casts", layer.each_expert_casts);
-    read_launches(*launches, "each_expert_amax", layer.each_expert_amax);
+    if (const auto product = launches->find("expert_product")) {
+      const auto numbers = read_numbers(*product, 3, "product, casts, amax");
+      layer.expert_product = {numbers[0], numbers[1], numbers[2]};
+    }
   }
-  if (const auto staged = section.find("staged_collectives")) {
-    host.staged_collectives = {time(*staged, "each_s"), time(*staged, "ring_step_s"),
-                               time(*staged, "network_ring_step_s")};
+  if (const auto staged = section.find("staged_collectives_s")) {
+    const auto numbers = read_numbers(*staged, 3, "each, ring step, network ring step");
+    host.staged_collectives = {{numbers[0]}, {numbers[1]}, {numbers[2]}};
   }
   const bool counted = host.one_launch.value > 0;
   host.async_launch_per_layer = counted ? time_or_none("async_launch_per_layer_s")
@@ -165,83 +164,66 @@ HostStack read_host(const Cursor& section) {
   host.blocking_launch_per_layer = counted ? time_or_none("blocking_launch_per_layer_s")
                                            : time(section, "blocking_launch_per_layer_s");
   host.count_wait = time_or_none("count_wait_s");
-  host.count_wait_beside = time_or_none("count_wait_beside_s");
   host.beside_launch_share = factor_or(section, "beside_launch_share", 0.0);
-  host.chunk_hop = time_or_none("chunk_hop_s");
   host.update_per_layer = time_or_none("update_per_layer_s");
   host.fixed_per_iteration = time(section, "fixed_per_iteration_s");
   return host;
 }
 
-ContextRingStack read_context_ring(const Cursor& section) {
-  ContextRingStack ring;
-  if (const auto whole = section.find("whole_heads")) ring.whole_heads = whole->boolean();
-  ring.gradient_bytes = factor_or(section, "gradient_bytes", ring.gradient_bytes);
-  ring.forward_bytes = factor_or(section, "forward_bytes", ring.forward_bytes);
-  ring.backward_bytes = factor_or(section, "backward_bytes", ring.backward_bytes);
-  ring.contention = factor_or(section, "contention", ring.contention);
-  return ring;
+ShardCopies read_shard_copies(const Cursor& list) {
+  const auto numbers = read_numbers(list, 3, "gathered, gradients, reduced");
+  return {numbers[0], numbers[1], numbers[2]};
 }
 
-ShardCopies read_shard_copies(const Cursor& section) {
-  ShardCopies copies{factor_or(section, "gathered", 0.0), factor_or(section, "gradients", 0.0),
-                     factor_or(section, "reduced", 0.0)};
-  if (const auto casts = section.find("casts")) copies.casts = casts->boolean();
-  return copies;
-}
-
-/// A size, or the parameters that a bucket has at least.
+/// Reads a size, or the parameters that a bucket has at least.
 GradientBucket read_gradient_bucket(const Cursor& bucket) {
-  const auto parameters = bucket.is_object() ? bucket.find("parameters") : std::nullopt;
-  if (!parameters) return {bucket.bytes()};
-  return {{}, parameters->number(kPositive), factor_or(bucket, "parameters_per_replica", 0.0)};
+  const bool has_spread = bucket.is_object() && bucket.json().contains("value");
+  if ((has_spread ? bucket.json()["value"] : bucket.json()).is_number()) {
+    return {{}, bucket.number(kPositive)};
+  }
+  return {bucket.bytes()};
 }
 
 CommunicationStack read_communication(const Cursor& section) {
   CommunicationStack communication;
   communication.gradient_overlap = section.at("gradient_overlap").word<GradientOverlap>();
-  if (const auto waits = section.find("blocking_interleaved_p2p")) {
-    communication.blocking_interleaved_p2p = waits->boolean();
-  }
   communication.blocking_p2p = section.at("blocking_p2p").boolean();
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
   communication.exposed_tensor = factor_or(section, "exposed_tensor", 1.0);
-  if (const auto beside = section.find("gathers_beside_dgrad")) {
-    communication.gathers_beside_dgrad = beside->boolean();
-  }
   if (const auto narrow = section.find("narrow_gathers")) {
     communication.narrow_gathers = narrow->boolean();
   }
-  communication.beside = factor_or(section, "beside", 0.0);
-  communication.beside_in_graph = factor_or(section, "beside_in_graph", communication.beside);
+  if (const auto beside = section.find("beside")) {
+    const auto numbers = read_numbers(*beside, 2, "kernel by kernel, in one graph");
+    communication.beside = numbers[0];
+    communication.beside_in_graph = numbers[1];
+  }
   if (const auto from = section.find("fully_sharded_from_zero")) {
     communication.fully_sharded_from_zero = static_cast<int>(from->integer(2, 3));
   }
-  if (const auto stages = section.find("sharded_stages")) {
-    communication.sharded_stages = stages->word<ShardedStages>();
+  if (const auto bucket = section.find("gradient_bucket")) {
+    communication.gradient_bucket = read_gradient_bucket(*bucket);
   }
+  // PyTorch's DDP, whose buckets have a size, has owners update beside no pass.
+  if (communication.gradient_bucket.size.value > 0) communication.prefetch_layers = 0;
   if (const auto layers = section.find("prefetch_layers")) {
     communication.prefetch_layers = static_cast<int>(layers->integer(0, 1000));
   }
   communication.overlap_contention = factor_or(section, "overlap_contention", 0.0);
   communication.context_step = {factor_or(section, "context_step_s", 0.0)};
-  if (const auto ring = section.find("context_ring")) {
-    communication.context_ring = read_context_ring(*ring);
-  }
   if (const auto copies = section.find("shard_copies")) {
     communication.shard_copies = read_shard_copies(*copies);
+    communication.sharded_stages = ShardedStages::kept;  // FSDP
+  }
+  if (const auto stages = section.find("sharded_stages")) {
+    communication.sharded_stages = stages->word<ShardedStages>();
   }
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();
   }
-  communication.offload_fixed = {factor_or(section, "offload_fixed_s", 0.0)};
-  communication.owner_broadcast = {factor_or(section, "owner_broadcast_s", 0.0)};
   if (const auto to_all = section.find("reduces_to_all")) {
     communication.reduces_to_all = to_all->boolean();
-  }
-  if (const auto bucket = section.find("gradient_bucket")) {
-    communication.gradient_bucket = read_gradient_bucket(*bucket);
   }
   return communication;
 }
@@ -249,16 +231,13 @@ CommunicationStack read_communication(const Cursor& section) {
 MemoryStack read_memory(const Cursor& section) {
   MemoryStack memory;
   if (const auto prints = section.find("prints")) memory.prints = prints->word<MemoryKind>();
-  if (const auto stage = section.find("logged_stage")) memory.logs = stage->word<LoggedStage>();
   memory.weight_bytes = section.at("weight_bytes").number(kNonNegative);
   memory.gradient_bytes = section.at("gradient_bytes").number(kNonNegative);
   memory.optimizer_bytes = section.at("optimizer_bytes").number(kNonNegative);
-  memory.unsharded_bytes = factor_or(section, "unsharded_bytes", 0.0);
   memory.activation_factor = factor_or(section, "activation_factor", 1.0);
-  memory.layer_workspace_factor = section.at("layer_workspace_factor").number(kNonNegative);
+  memory.layer_workspace_factor = factor_or(section, "layer_workspace_factor", 1.0);
   memory.backward_bytes = factor_or(section, "backward_bytes", 0.0);
   if (const auto copies = section.find("keeps_copies")) memory.keeps_copies = copies->boolean();
-  if (const auto gates = section.find("keeps_gates")) memory.keeps_gates = gates->boolean();
   memory.norm_copy_bytes = factor_or(section, "norm_copy_bytes", 0.0);
   if (const auto frees = section.find("frees_gradients")) {
     memory.frees_gradients = frees->boolean();
@@ -266,45 +245,21 @@ MemoryStack read_memory(const Cursor& section) {
   if (const auto gathers = section.find("keeps_gathers")) {
     memory.keeps_gathers = gathers->boolean();
   }
-  if (const auto narrow = section.find("narrow_recompute")) {
-    memory.narrow_recompute = narrow->boolean();
-  }
-  memory.context_bytes = factor_or(section, "context_bytes", 0.0);
-  memory.logit_bytes = section.at("logit_bytes").number(kNonNegative);
-  if (const auto compiled = section.find("compiled_logit_bytes")) {
-    memory.compiled_logit_bytes = compiled->number(kNonNegative);
-  }
-  if (const auto fused = section.find("fused_logit_bytes")) {
-    memory.fused_logit_bytes = fused->number(kNonNegative);
-  }
-  if (const auto kept = section.find("kept_logit_bytes")) {
-    memory.kept_logit_bytes = kept->number(kNonNegative);
-  }
+  memory.logit_bytes = read_compiled_or_eager(section.at("logit_bytes"));
   memory.score_bytes = section.at("score_bytes").number(kNonNegative);
   memory.update_copies = factor_or(section, "update_copies", 0.0);
-  if (const auto extra = section.find("extra_pipeline_buffers")) {
-    memory.extra_pipeline_buffers = extra->integer(0, 8);
-  }
-  memory.live_parameters = factor_or(section, "live_parameters", 0.0);
-  memory.reduce_bucket = factor_or(section, "reduce_bucket", 0.0);
   memory.reduce_bytes = factor_or(section, "reduce_bytes", 0.0);
-  if (const auto bf16 = section.find("bf16_optimizer")) {
-    memory.bf16 = Bf16Optimizer{bf16->at("gradient_bytes").number(kNonNegative),
-                                bf16->at("optimizer_bytes").number(kNonNegative),
-                                bf16->at("reduce_bytes").number(kNonNegative)};
-  }
   if (const auto spaces = section.find("workspaces")) memory.workspaces = spaces->bytes();
   memory.framework = section.at("framework").bytes();
-  memory.cache_share = factor_or(section, "cache_share", 0.0);
-  if (const auto gathered = section.find("gathered_cache_share")) {
-    memory.gathered_cache_share = gathered->number(kNonNegative);
+  if (const auto share = section.find("cache_share")) {
+    const auto numbers = read_numbers(*share, 2, "alone, where layers are gathered");
+    memory.cache_share = numbers[0];
+    memory.gathered_cache_share = numbers[1];
   }
   if (const auto cache = section.find("allocator_cache")) memory.allocator_cache = cache->bytes();
   if (const auto more = section.find("parallel_framework")) {
     memory.parallel_framework = more->bytes();
   }
-  const auto cap = section.find("printed_cap");
-  memory.printed_cap = cap ? cap->number(kFraction) : 1.0;
   return memory;
 }
 
@@ -354,6 +309,10 @@ Software read_software(const Document& file) {
   software.host.launch = root.at("launch").word<Launch>();
   software.communication = read_communication(root.at("communication"));
   software.memory = read_memory(root.at("memory"));
+  software.memory.prints_last =
+      software.kernels.transformer_engine && software.memory.prints == MemoryKind::allocated;
+  software.memory.extra_pipeline_buffers =
+      software.stage_dealing == StageDealing::ceil_per_stage ? 1 : 0;
   if (const auto calibration = root.find("calibration")) {
     software.calibration = read_calibration(*calibration);
   }

@@ -96,15 +96,10 @@ void visit_attention(Scenario& scenario, Visit&& visit) {
       visit([&] { return at("backward"); }, size.backward.efficiency, Course::fraction);
     }
   }
-  const auto visit_scores = [&](std::optional<ScoreTraffic>& scores, const char* kind) {
+  const auto visit_scores = [&](std::optional<double>& scores, const char* kind) {
     if (!scores) return;
-    const auto at = [&](const char* key) {
-      return fmt::format("software.kernels.score_traffic.{}.{}", kind, key);
-    };
-    visit([&] { return at("forward_bytes"); }, scores->forward_bytes, Course::up);
-    visit([&] { return at("backward_bytes"); }, scores->backward_bytes, Course::up);
-    visit([&] { return at("forward_s"); }, scores->forward_time.value, Course::up);
-    visit([&] { return at("backward_s"); }, scores->backward_time.value, Course::up);
+    visit([&] { return fmt::format("software.kernels.score_traffic.{}", kind); }, *scores,
+          Course::up);
   };
   visit_scores(scenario.software.kernels.unfused, "unfused");
   visit_scores(scenario.software.kernels.fused_softmax, "fused-softmax");
@@ -139,19 +134,14 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       break;
     case Uncertain::attention: visit_attention(scenario, visit); break;
     case Uncertain::pointwise:
-      one("software.kernels.pointwise_traffic_factor", kernels.pointwise_traffic_factor,
+      one("software.kernels.pointwise_traffic_factor", kernels.pointwise_traffic_factor.compiled,
           Course::up);
       break;
     case Uncertain::cross_entropy:
-      one("software.kernels.cross_entropy_forward_bytes", kernels.cross_entropy_forward_bytes,
-          Course::up);
-      one("software.kernels.cross_entropy_backward_bytes", kernels.cross_entropy_backward_bytes,
-          Course::up);
+      one("software.kernels.cross_entropy_bytes", kernels.cross_entropy_bytes.compiled, Course::up);
       break;
     case Uncertain::optimizer:
       one("software.kernels.optimizer_traffic_bytes", kernels.optimizer_traffic_bytes, Course::up);
-      one("software.kernels.optimizer_s_per_parameter", kernels.optimizer_time_per_parameter.value,
-          Course::up);
       break;
     case Uncertain::node_links:
       visit_links(scenario.cluster.node, "cluster.node.collectives", visit);
@@ -195,11 +185,8 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
     case Uncertain::rank_limit:
       one("software.communication.rank_rate_limit", communication.rank_rate_limit.value,
           Course::down);
-      one("software.communication.owner_broadcast_s", communication.owner_broadcast.value,
-          Course::up);
       break;
     case Uncertain::offload:
-      one("software.communication.offload_fixed_s", communication.offload_fixed.value, Course::up);
       one("device.host_link.rate", scenario.device.host_link.value, Course::down);
       break;
     case Uncertain::framework:
@@ -211,7 +198,7 @@ void visit_fields(Scenario& scenario, Uncertain constant, Visit&& visit) {
       one("software.memory.activation_factor", memory.activation_factor, Course::up);
       break;
     case Uncertain::logits:
-      one("software.memory.logit_bytes", memory.logit_bytes, Course::up);
+      one("software.memory.logit_bytes", memory.logit_bytes.compiled, Course::up);
       break;
     case Uncertain::workspace:
       one("software.memory.layer_workspace_factor", memory.layer_workspace_factor, Course::up);

@@ -72,10 +72,8 @@ class Explainer {
                                 collective->bytes);
     }
     if (const auto* ring = std::get_if<ContextRing>(&op.what)) return explained(*ring, seconds);
-    if (const auto* transfer = std::get_if<Dispatch>(&op.what)) {
-      return explain_dispatch(scenario_.cluster, shape_of(GroupAxis::expert), *transfer);
-    }
-    return said("a time per attention score", "software.kernels.score_traffic", seconds);
+    return explain_dispatch(scenario_.cluster, shape_of(GroupAxis::expert),
+                            std::get<Dispatch>(op.what));
   }
 
   /// All steps of a ring, of which attention hides what it can.

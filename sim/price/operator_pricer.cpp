@@ -68,7 +68,10 @@ void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const 
         if (costs[j].kind == WorkKind::attention) run_beside(j, (ranks - 1) / ranks);
       }
       launches = ring_launches(*ring);
-      loss = inputs_.software.communication.context_ring.contention;
+      // PyTorch's collectives and attention lose to one another as others do.
+      if (!inputs_.software.kernels.transformer_engine) {
+        loss = inputs_.software.communication.overlap_contention;
+      }
     } else if (transfer.kind == WorkKind::tensor_comm) {
       const auto& collective = std::get<GroupCollective>(operators[i].what);
       const std::optional<double> both = tensor_loss(collective);
@@ -94,7 +97,9 @@ bool OperatorPricer::exchanges_beside_shared() const {
 std::optional<double> OperatorPricer::tensor_loss(const GroupCollective& collective) const {
   const CommunicationStack& stack = inputs_.software.communication;
   if (question_.overlap.has(Overlapped::tp) && stack.overlaps_tensor()) return stack.exposed_tensor;
-  if (collective.beside_dgrad && stack.gathers_beside_dgrad) return overlap_loss(inputs_);
+  if (collective.beside_dgrad && inputs_.software.kernels.transformer_engine) {
+    return overlap_loss(inputs_);
+  }
   return std::nullopt;
 }
 
@@ -152,10 +157,7 @@ KernelCost OperatorPricer::price(const Operator& op) const {
     return cost(WorkKind::expert_comm,
                 prequel::price(inputs_.cluster, expert_group_, *transfer).time().value);
   }
-  if (const auto* ring = std::get_if<ContextRing>(&op.what)) {
-    return cost(WorkKind::context_comm, ring_seconds(*ring));
-  }
-  return cost(WorkKind::stream, std::get<Seconds>(op.what).value / device.clock_ratio);
+  return cost(WorkKind::context_comm, ring_seconds(std::get<ContextRing>(op.what)));
 }
 
 const GroupShape& OperatorPricer::group_of(GroupAxis axis) const {

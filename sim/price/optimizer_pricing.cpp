@@ -66,18 +66,7 @@ Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
   const double copied = scenario.plan.offload == Offload::optimizer_params ? 1.0 : 2.0;
   const Seconds copies = host_copy_time(
       scenario.device, Bytes{owned * copied * bytes_per_element(scenario.plan.precision)});
-  return std::max(adam, copies) + scenario.software.communication.offload_fixed;
-}
-
-/// Owners that broadcast what they updated, one after the other.
-Seconds broadcasts_time(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  if (plan.zero == 0 || plan.zero >= scenario.software.communication.fully_sharded_from_zero) {
-    return {};
-  }
-  const std::int64_t owners = shard_groups(plan, GroupAxis::data).shards.size;
-  if (owners == 1) return {};
-  return real(owners) * scenario.software.communication.owner_broadcast;
+  return std::max(adam, copies);
 }
 
 }  // namespace
@@ -112,9 +101,7 @@ Seconds optimizer_time(const Scenario& scenario, const PerPart<Orthogonalization
     traffic -= owned_parameters(plan, matrices_of(parameters)) * kPassesOfMoments / 2 * moment;
   const double here = 1.0 - plan.optimizer_offload;
   const Seconds update =
-      broadcasts_time(scenario) +
-      here * (price(scenario.device, Stream{StreamKind::optimizer, {std::max(0.0, traffic)}}) +
-              stack.optimizer_time_per_parameter * owned);
+      here * price(scenario.device, Stream{StreamKind::optimizer, {std::max(0.0, traffic)}});
   if (plan.optimizer_offload > 0) {
     return std::max(update, offloaded_optimizer_time(scenario, plan.optimizer_offload * owned));
   }

@@ -27,8 +27,10 @@ bool reduces_to_all(const Scenario& scenario) {
 }  // namespace
 
 Seconds accumulation_time(const Scenario& scenario, const StageParameters& parameters) {
-  const double bytes = scenario.software.kernels.accumulation_bytes * parameters.total();
-  return price(scenario.device, Stream{StreamKind::optimizer, {bytes}});
+  constexpr double kSum = 4.0;  // fp32
+  if (scenario.software.memory.gradient_bytes <= kSum) return {};
+  const double bytes = bytes_per_element(activation_precision(scenario.plan)) + 2 * kSum;
+  return price(scenario.device, Stream{StreamKind::optimizer, {bytes * parameters.total()}});
 }
 
 ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters& parameters,
@@ -37,7 +39,6 @@ ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters&
   const ShardCopies& copies = scenario.software.communication.shard_copies;
   const double gradient = bytes_per_element(activation_precision(plan));
   const double reduced = bytes_per_element(plan.grad_precision);
-  const double cast = copies.casts && gradient != reduced ? gradient + reduced : 0.0;
   const auto shared_out = [&](GroupAxis axis) {
     return shard_groups(plan, axis).shards.size > 1 ? 1.0 : 0.0;
   };
@@ -51,7 +52,7 @@ ShardCopyTimes shard_copy_times(const Scenario& scenario, const StageParameters&
   ShardCopyTimes times;
   if (count(parameters) == 0) return times;
   if (copies.gathered > 0) times.gather = time(count(parameters), copies.gathered * element);
-  const double reduce = copies.gradients * gradient + copies.reduced * reduced + cast;
+  const double reduce = copies.gradients * gradient + copies.reduced * reduced;
   if (reduce > 0 && count(learning) > 0) times.reduce = time(count(learning), reduce);
   return times;
 }
@@ -60,6 +61,8 @@ double bucket_parameters(const Scenario& scenario, GroupAxis axis) {
   // An all-reduce takes the tensors of a bucket as they lie; on the way to owners they are copied
   // together, so that fewer and larger collectives carry them.
   constexpr double kBucketsToOwners = 2;
+  // Megatron-Core's buckets have max(40000000, 1000000 * replicas) parameters.
+  constexpr double kReplicas = 40;
   const CommunicationStack& stack = scenario.software.communication;
   const GradientBucket& bucket = stack.gradient_bucket;
   if (bucket.size.value > 0) {
@@ -68,7 +71,7 @@ double bucket_parameters(const Scenario& scenario, GroupAxis axis) {
   }
   if (gradient_overlap(scenario.plan, scenario.software) == GradientOverlap::none) return 0;
   const double replicas = real(rank_group(scenario.plan, axis).size);
-  return std::max(bucket.parameters, bucket.parameters_per_replica * replicas);
+  return bucket.parameters * std::max(1.0, replicas / kReplicas);
 }
 
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {

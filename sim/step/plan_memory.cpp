@@ -64,7 +64,7 @@ PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
   memory.fullest = static_cast<std::size_t>(std::distance(memory.stages.begin(), fullest));
   memory.verdict = memory_verdict(*fullest, scenario.device);
   for (StageMemory& stage : memory.stages) {
-    stage = printed(stage, scenario.device, scenario.software);
+    stage = printed(stage, scenario.device);
   }
   memory.peak = memory.stages[memory.fullest].total();
   return memory;

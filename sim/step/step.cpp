@@ -310,11 +310,6 @@ class StepBuilder {
     if (!last_chunk_ || last_chunk_->content != chunk) {
       last_chunk_ = {chunk, parameters_of({chunk}), chunk_costs(layers_, chunk)};
       const double added = accumulation_time(scenario_, last_chunk_->parameters.learning).value;
-      if (traits(plan_.schedule).interleaved) {
-        const double hop = scenario_.software.host.chunk_hop.value;
-        last_chunk_->costs.forward.host += hop;
-        last_chunk_->costs.backward.host += hop;
-      }
       PassCost& backward = last_chunk_->costs.backward;
       backward.compute += added;
       backward.stream += added;

@@ -75,9 +75,9 @@ def software_file(cpu):
                   "weight and two moments are read and written (12), the gradient read (2). "
                   "Scores: scaling 4, mask 5, softmax 4; backward 6, 5 and 4",
         "gemm_time_factor": 1.0, "pointwise_traffic_factor": 1.0,
-        "cross_entropy_forward_bytes": 4, "cross_entropy_backward_bytes": 8,
+        "cross_entropy_bytes": 12,
         "optimizer_traffic_bytes": 14,
-        "score_traffic": {"unfused": {"forward_bytes": 13, "backward_bytes": 15}},
+        "score_traffic": {"unfused": 28},
         "flash_kernel": FLASH_KERNEL}
     software["host"] = {
         "origin": "launches run ahead of the device in steps of this size",

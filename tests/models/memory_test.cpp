@@ -65,7 +65,6 @@ TEST_CASE("a tied head on another stage has a table of its own") {
 
 TEST_CASE("weights, gradients and optimizer take 2, 2 and 16 bytes a parameter without ZeRO") {
   Case one;
-  one.software.memory.unsharded_bytes = 0;
   const StageMemory memory = one.memory();
   CHECK(memory.weights.value == 2 * one.parameters());
   CHECK(memory.gradients.value == 2 * one.parameters());
@@ -109,7 +108,6 @@ TEST_CASE("copies of gradients for the update show only where activations take l
 TEST_CASE("each ZeRO stage shards one more kind of state, and only that") {
   Case sharded;
   sharded.plan.dp = 8;
-  sharded.software.memory.unsharded_bytes = 0;
   const StageMemory none = sharded.memory();
   sharded.plan.zero = 1;
   const StageMemory one = sharded.memory();
@@ -300,14 +298,13 @@ TEST_CASE("of chunks that weigh differently, each counts as often as its schedul
   one_of_each.moments = {{1, {1, 1}}};
   InFlight four_and_one;
   four_and_one.moments = {{1, {4, 1}}};
-  const double layer = 34.0 * 2 * 1024 * 1024 + 2.0 * 2 * 1024 * 1024;  // its context twice
+  const double layer = 34.0 * 2 * 1024 * 1024;
   CHECK(memory(four_and_one).activations.value - memory(one_of_each).activations.value ==
         3 * layer);
 }
 
 TEST_CASE("weights without a copy in fp32 take 8 bytes a parameter, and 10 in PyTorch's update") {
   Case pure;
-  pure.software.memory.unsharded_bytes = 0;
   pure.plan.master_weights = MasterWeights::none;
   pure.plan.moments_precision = Precision::bf16;
   const StageMemory memory = pure.memory();
@@ -341,29 +338,25 @@ TEST_CASE("a plan is tight from 88 % of the card, and out of memory beyond its a
 TEST_CASE("the printed peak saturates below the card, unless the plan does not fit") {
   Device device;
   device.memory = Bytes{100};
-  Software software;
-  software.memory.printed_cap = 0.98;
   StageMemory memory;
   memory.weights = Bytes{90};
   memory.framework = memory.allocator_cache = Bytes{20};
-  CHECK(printed_peak(memory, device, software).value == 98);
+  CHECK(printed_peak(memory, device).value == 98);
   memory.weights = Bytes{120};
-  CHECK(printed_peak(memory, device, software).value == 120);
+  CHECK(printed_peak(memory, device).value == 120);
 }
 
 TEST_CASE("the printed kinds add up to the printed peak: what is given back is cache") {
   Device device;
   device.memory = Bytes{100};
-  Software software;
-  software.memory.printed_cap = 0.98;
   StageMemory memory;
   memory.framework = Bytes{25};
   memory.allocator_cache = Bytes{20};
   for (const auto& [weights, cache] : {std::pair{40, 20}, {80, 13}, {93, 0}, {120, 0}}) {
     CAPTURE(weights);
     memory.weights = Bytes{static_cast<double>(weights)};
-    const StageMemory shown = printed(memory, device, software);
-    CHECK(shown.total() == printed_peak(memory, device, software));
+    const StageMemory shown = printed(memory, device);
+    CHECK(shown.total() == printed_peak(memory, device));
     CHECK(shown.allocator_cache.value == cache);
     CHECK(shown.allocated() == memory.allocated());
     CHECK(shown.framework.value == 5 + cache);

@@ -192,6 +192,7 @@ TEST_CASE(
   LayerSetting four = setting(1, AttentionKind::flash);
   four.cp = 4;
   Software software = stack();
+  software.kernels.transformer_engine = true;
   const auto ring = [&](const Operators& operators) {
     const auto found = std::find_if(operators.begin(), operators.end(), [](const Operator& op) {
       return std::holds_alternative<ContextRing>(op.what);
@@ -205,9 +206,7 @@ TEST_CASE(
   const double bytes = 4 * 512 * 8 * 128 * 2 * 2.0;
   CHECK(forward() == bytes);
   CHECK(backward() == 2 * bytes);
-  software.communication.context_ring.gradient_bytes = 4;
-  CHECK(backward() == 3 * bytes);
-  software.communication.context_ring.whole_heads = true;
+  software.kernels.transformer_engine = false;  // PyTorch's: of each query head, gradients in fp32
   CHECK(forward() == 4 * bytes);
   CHECK(backward() == 3 * 4 * bytes);
 }
@@ -217,6 +216,7 @@ TEST_CASE("each step of a ring adds its result to those before it") {
   LayerSetting four = setting(1, AttentionKind::flash);
   four.cp = 4;
   Software software = stack();
+  software.kernels.transformer_engine = true;
   const auto streamed = [&](const Operators& operators) {
     double bytes = 0;
     for (const Operator& op : operators) {
@@ -228,12 +228,12 @@ TEST_CASE("each step of a ring adds its result to those before it") {
   const auto backward = [&] { return streamed(block_backward(model, four, software)); };
   const double once = forward();
   const double back = backward();
-  software.communication.context_ring.forward_bytes += 1;
-  software.communication.context_ring.backward_bytes += 2;
-  // A result of 512 tokens a sequence, 4096 wide, in each of 4 steps.
+  four.context_comm = ContextComm::all_gather;
+  // A result of 512 tokens a sequence, 4096 wide, in each of 4 steps: read and written in fp32, and
+  // its gradient in 16 bits.
   const double elements = 4 * 512 * 4096 * 4.0;
-  CHECK(forward() - once == doctest::Approx(elements));
-  CHECK(backward() - back == doctest::Approx(2 * elements));
+  CHECK(once - forward() == doctest::Approx(8 * elements));
+  CHECK(back - backward() == doctest::Approx(4 * elements));
 }
 
 TEST_CASE("an attention that the software does not have is refused") {

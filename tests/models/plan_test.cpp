@@ -543,7 +543,7 @@ TEST_CASE("inputs of an activation are kept in fp8 where it is SwiGLU") {
   question.request.recompute = Recompute::selective;
   question.request.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::moe_act};
   CHECK(warned());
-  question.software.memory.narrow_recompute = true;
+  question.request.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::layernorm};
   CHECK_FALSE(warned());
 }
 

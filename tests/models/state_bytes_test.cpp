@@ -8,7 +8,7 @@ namespace prequel {
 namespace {
 
 struct States {
-  double weights, gradients, optimizer, unsharded, gathered;
+  double weights, gradients, optimizer, gathered;
   bool operator==(const States&) const = default;
 };
 
@@ -17,7 +17,7 @@ States states(const char* software, Precision precision, Precision grad_precisio
   plan.precision = precision;
   plan.grad_precision = grad_precision;
   const StateBytes bytes = state_bytes(plan, shipped_software(software));
-  return {bytes.weights, bytes.gradients, bytes.optimizer, bytes.unsharded, bytes.gathered};
+  return {bytes.weights, bytes.gradients, bytes.optimizer, bytes.gathered};
 }
 
 constexpr Precision bf16 = Precision::bf16;
@@ -27,7 +27,7 @@ constexpr Precision tf32 = Precision::tf32;
 
 TEST_CASE("half-precision weights with fp32 gradients take 2 + 4 + 12 bytes") {
   for (const char* stack : {"megatron-lm-2021", "megatron-core-2024"}) {
-    CHECK(states(stack, bf16, fp32) == States{2, 4, 12, 0, 2});
+    CHECK(states(stack, bf16, fp32) == States{2, 4, 12, 2});
   }
 }
 
@@ -37,14 +37,14 @@ TEST_CASE("half-precision gradients take 2 bytes, and 4 more while the optimizer
   CHECK(state_bytes(plan, shipped_software("megatron-core-2024")).updating == 4);
   plan.grad_precision = fp32;
   CHECK(state_bytes(plan, shipped_software("megatron-core-2024")).updating == 0);
-  CHECK(states("megatron-core-2024", bf16, bf16) == States{2, 2, 12, 0, 2});
-  CHECK(states("megatron-lm-2021", fp16, fp16) == States{2, 2, 12, 0, 2});
+  CHECK(states("megatron-core-2024", bf16, bf16) == States{2, 2, 12, 2});
+  CHECK(states("megatron-lm-2021", fp16, fp16) == States{2, 2, 12, 2});
 }
 
 TEST_CASE("a stack that reduces in 16 bits by default counts fp32 gradients when they are asked") {
   CHECK(shipped_software("mlperf-v5.1").defaults.grad_precision == bf16);
-  CHECK(states("mlperf-v5.1", bf16, bf16) == States{2, 2, 12, 0, 2});
-  CHECK(states("mlperf-v5.1", bf16, fp32) == States{2, 4, 12, 0, 2});
+  CHECK(states("mlperf-v5.1", bf16, bf16) == States{2, 2, 12, 2});
+  CHECK(states("mlperf-v5.1", bf16, fp32) == States{2, 4, 12, 2});
 }
 
 TEST_CASE(
@@ -53,16 +53,9 @@ TEST_CASE(
   plan.precision = bf16;
   plan.grad_precision = bf16;
   const Software stack = shipped_software("megatron-deepspeed-bf16-2022");
-  for (plan.zero = 0; plan.zero <= 1; ++plan.zero) {
-    const StateBytes bytes = state_bytes(plan, stack);
-    CHECK(bytes.weights + bytes.gradients == 2 + 2 + 4);
-    CHECK(bytes.optimizer == 12);
-    CHECK(bytes.always_sharded);
-    CHECK(bytes.unsharded == 0);
-  }
-  plan.precision = fp16;
-  CHECK(state_bytes(plan, stack).optimizer == 16);
-  CHECK_FALSE(state_bytes(plan, stack).always_sharded);
+  const StateBytes bytes = state_bytes(plan, stack);
+  CHECK(bytes.weights + bytes.gradients == 2 + 2 + 4);
+  CHECK(bytes.optimizer == 12);
 }
 
 TEST_CASE("moments in bf16 take four bytes less, and are told of one by one") {
@@ -90,24 +83,24 @@ TEST_CASE("weights are gathered in fp8 where that is asked for, and no format ha
 TEST_CASE("in fp32 and tf32 nothing is kept twice") {
   for (const char* stack : {"megatron-lm-2021", "megatron-core-2024", "megatron-deepspeed-2022",
                             "deepspeed-megatron-2020", "deepspeed-zero3-2021"}) {
-    CHECK(states(stack, fp32, fp32) == States{4, 4, 8, 0, 4});
-    CHECK(states(stack, tf32, fp32) == States{4, 4, 8, 0, 4});
+    CHECK(states(stack, fp32, fp32) == States{4, 4, 8, 4});
+    CHECK(states(stack, tf32, fp32) == States{4, 4, 8, 4});
   }
 }
 
 TEST_CASE("stacks whose optimizer holds an fp32 gradient anyway do not ask how it is reduced") {
-  CHECK(states("megatron-deepspeed-2022", bf16, bf16) == States{2, 2, 16, 4, 2});
-  CHECK(states("megatron-deepspeed-2022", bf16, fp32) == States{2, 2, 16, 4, 2});
-  CHECK(states("deepspeed-zero3-2021", fp16, fp32) == States{2, 2, 16, 0, 2});
+  CHECK(states("megatron-deepspeed-2022", bf16, bf16) == States{2, 2, 16, 2});
+  CHECK(states("megatron-deepspeed-2022", bf16, fp32) == States{2, 2, 16, 2});
+  CHECK(states("deepspeed-zero3-2021", fp16, fp32) == States{2, 2, 16, 2});
 }
 
 TEST_CASE("fp32 weights have fp32 gradients, however they are reduced and gathered") {
   for (const char* stack : {"composer-2023", "pytorch-fsdp2-2024"}) {
-    CHECK(states(stack, bf16, fp32) == States{4, 4, 8, 0, 2});
-    CHECK(states(stack, bf16, bf16) == States{4, 4, 8, 0, 2});
-    CHECK(states(stack, fp32, fp32) == States{4, 4, 8, 0, 4});
+    CHECK(states(stack, bf16, fp32) == States{4, 4, 8, 2});
+    CHECK(states(stack, bf16, bf16) == States{4, 4, 8, 2});
+    CHECK(states(stack, fp32, fp32) == States{4, 4, 8, 4});
   }
-  CHECK(states("megatron-a64fx-2022", fp32, fp32) == States{4, 4, 8, 0, 4});
+  CHECK(states("megatron-a64fx-2022", fp32, fp32) == States{4, 4, 8, 4});
 }
 
 }  // namespace

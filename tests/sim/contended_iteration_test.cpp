@@ -87,7 +87,7 @@ TEST_CASE("reductions that overlap with the backward pass slow it by the device'
 
 TEST_CASE("a loss that was fitted on the software counts more than the device's") {
   Scenario scenario = shipped_scenario({}, kOverlapping);
-  scenario.software.communication.gathers_beside_dgrad = false;  // these would lose it, too
+  scenario.software.kernels.transformer_engine = false;  // these would lose it, too
   const double usual = contended_iteration(scenario, {}).overlap;
   scenario.software.communication.overlap_contention = scenario.device.overlap_loss;
   scenario.device.overlap_loss = 0.1;

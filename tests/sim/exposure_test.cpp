@@ -57,7 +57,7 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
                                               {"plan.gbs", "64"},
                                               {"plan.sequence_parallel", "true"}});
   scenario.plan.overlap = {};
-  scenario.software.communication.gathers_beside_dgrad = false;
+  scenario.software.kernels.transformer_engine = false;
   scenario.software.communication.exposed_tensor = 0.25;
   const Prediction exposed = predict(scenario);
   CHECK(exposed.hidden.tp_comm == 0);

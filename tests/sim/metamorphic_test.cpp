@@ -420,8 +420,8 @@ TEST_CASE("twice the replicas on twice the batch are never faster, but for the o
     };
     // Buckets that grow with the replicas need fewer collectives: both keep the smaller ones.
     Scenario fewer = scenario;
-    fewer.software.communication.gradient_bucket.parameters_per_replica = 0;
-    more->software.communication.gradient_bucket.parameters_per_replica = 0;
+    fewer.software.communication.gradient_bucket = {Bytes{160e6}};
+    more->software.communication.gradient_bucket = {Bytes{160e6}};
     const Prediction before = predict(fewer), after = predict(*more);
     const double shared = std::max(0.0, optimizer(before) - optimizer(after));
     CHECK(after.sec_per_iter.value >= (before.sec_per_iter.value - shared) * (1 - kRounding));

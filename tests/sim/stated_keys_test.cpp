@@ -201,11 +201,11 @@ const std::vector<Base>& bases() {
       // Experts beside another micro batch.
       {"qwen3-30b-a3b", "nvidia-dgx-b200", "megatron-core-2026",
        "plan.nodes=4 plan.pp=2 plan.vpp=2 plan.ep=16 plan.gbs=128 plan.dispatcher=deepep "
-       "plan.overlap=ep software.communication.beside=0.5"},
+       "plan.overlap=ep software.communication.beside=[0.5,0.6]"},
       {"qwen3-30b-a3b", "nvidia-dgx-b200", "megatron-core-2026",
        "plan.nodes=4 plan.pp=2 plan.vpp=2 plan.ep=16 plan.gbs=128 plan.dispatcher=deepep "
        "plan.overlap=ep plan.cuda_graphs=full plan.router_balance=forced "
-       "software.communication.beside_in_graph=0.5"},
+       "software.communication.beside=[0.3,0.5]"},
       {"qwen3-30b-a3b", "dgx-h100", "megatron-core-2026",
        "plan.nodes=4 plan.ep=32 plan.gbs=128 plan.dispatcher=hybridep "
        "cluster.dispatch.hybridep=" DISPATCHER},
@@ -247,8 +247,7 @@ const std::vector<Base>& bases() {
       {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2024",
        "plan.nodes=4 plan.tp=8 plan.gbs=128 plan.sequence_parallel=true"},
       {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
-       "plan.nodes=1 plan.cp=8 plan.gbs=8 plan.seq_len=32768 plan.cp_comm=p2p "
-       "software.communication.context_ring.contention=0.1"},
+       "plan.nodes=1 plan.cp=8 plan.gbs=8 plan.seq_len=32768 plan.cp_comm=p2p"},
       {"llama-3-70b", "nvidia-dgx-h100", "nanotron-2025",
        "plan.nodes=4 plan.tp=16 plan.pp=2 plan.gbs=128"},
       // Gradients that are freed, updates that copy, kernels that keep copies, logits that wait.
