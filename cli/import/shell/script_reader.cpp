@@ -273,8 +273,8 @@ void ScriptReader::submit(const std::vector<std::string>& options) {
   };
   const auto nodes = number("SLURM_NNODES");
   const auto each = number("SLURM_NTASKS_PER_NODE");
-  constexpr long long kMost = 1LL << 20;
-  if (!counts_tasks_ && nodes && each && *nodes < kMost && *each < kMost) {
+  constexpr long long kMostTasks = 1LL << 20;
+  if (!counts_tasks_ && nodes && each && *nodes < kMostTasks && *each < kMostTasks) {
     set("SLURM_NTASKS", std::to_string(*nodes * *each));
   }
 }
