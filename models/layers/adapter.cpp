@@ -40,6 +40,16 @@ bool copies_input(const Learning& learning, const Software& software) {
          !software.kernels.fused_adapters;
 }
 
+LaunchCounts adapter_launches(const Learning& learning, const Software& software) {
+  // Counted over PEFT's, NeMo's and unsloth's LoRA.
+  constexpr LaunchCounts kProducts{2, 4}, kScaleAndSum{2, 3}, kCasts{4, 5}, kDrop{1, 1};
+  LaunchCounts launches = kProducts;
+  if (!software.kernels.fused_adapters) launches += kScaleAndSum;
+  if (copies_input(learning, software)) launches += kCasts;
+  if (learning.dropout) launches += kDrop;
+  return launches;
+}
+
 void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting& setting,
                   const Software& software) {
   const Learning& learning = setting.learning;

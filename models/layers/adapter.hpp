@@ -27,6 +27,11 @@ struct AdaptedMatrix {
 /// matrices that are not quantised.
 bool copies_input(const Learning& learning, const Software& software);
 
+/// Returns the launches of an adapter: two products forward and four backward. Unless they are
+/// fused, kernels scale and sum, and others cast a copied input, its result and both gradients.
+/// Dropout is one more.
+LaunchCounts adapter_launches(const Learning& learning, const Software& software);
+
 /// Tells the pieces of an adapter (arXiv 2106.09685): two thin products; unless they are fused, a
 /// pass that scales the result and adds it to that of the frozen matrix, and where something is
 /// dropped a copy of the input and its mask. A column-parallel matrix has A on every rank and B

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "models/layers/adapter.hpp"
 #include "models/layers/kept.hpp"
 #include "sim/price/operator_pricer.hpp"
 #include "sim/price/side_by_side.hpp"
 
 namespace prequel {
 namespace {
-
-/// Launches of an adapter, PEFT's eager kernels: casts, dropout, two products, scale and sum.
-constexpr LaunchCounts kAdapterLaunches{9, 13};
 
 /// Launches of a block of that kind.
 LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
@@ -133,7 +131,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   const HostStack& host = software.host;
   LaunchCounts launches = launches_of(kind, inputs.model, question, host.launches);
   if (!question.graphs.has(GraphedModule::full)) {
-    launches += real(layer.adapters) * kAdapterLaunches;
+    launches += real(layer.adapters) * adapter_launches(question.setting.learning, software);
   }
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);

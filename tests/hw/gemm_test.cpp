@@ -130,8 +130,8 @@ TEST_CASE("a format without a model of its own takes the nearest by the ratio of
   const double half = price(device, gemm).value;
   gemm.precision = Precision::mxfp8;
   CHECK(error_text([&] { (void)price(device, gemm); }) ==
-        "device toy has no mxfp8 matrix products; it has bf16, fp8; of fp8's recipes delayed, "
-        "current and block would do");
+        "device toy has no mxfp8 matrix products; it has bf16, fp8; fp8 with the recipe "
+        "delayed, current or block would do");
   // Tensor cores that know 4 bits know scales of 32 elements.
   device.peaks[static_cast<std::size_t>(Precision::fp4)] = 4e12;
   CHECK(price(device, gemm).value == doctest::Approx(half / 2.0));
