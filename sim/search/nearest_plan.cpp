@@ -12,9 +12,10 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kOfMemory{"mbs", "recompute", "recompute_modules", "zero",
                                                     "dp"};
-constexpr std::array<std::string_view, 14> kOfLayout{
-    "mbs", "recompute", "recompute_modules", "zero", "dp",     "tp", "pp",
-    "vpp", "schedule",  "sequence_parallel", "ep",   "layout", "cp", "etp"};
+/// Schedules, layouts by hand and context ranks stay as they are: they multiply the plans by
+/// hundreds, for an answer that is to come at once.
+constexpr std::array<std::string_view, 9> kOfLayout{
+    "mbs", "recompute", "zero", "dp", "tp", "pp", "vpp", "sequence_parallel", "ep"};
 /// Shares of a device that stay free in plans that are looked at, one after another, and how many
 /// of the fastest of these are asked whether they are sure to fit.
 constexpr std::array<double, 3> kRooms{0.03, 0.12, 0.3};
