@@ -84,7 +84,7 @@ TEST_CASE("beside its physics and other tools' names, an axis is named in three 
             "cli/mcp/tools.cpp", "cli/text/layout_text.cpp", "models/axes/axes.hpp",
             "models/job/spelled_plan.cpp", "sim/answer/known_spread.cpp",
             "sim/answer/plan_scatter.cpp", "sim/answer/uncertainty.cpp",
-            "sim/answer/uncertainty.hpp", "sim/search/nearest_plan.cpp", "sim/search/space.cpp"});
+            "sim/answer/uncertainty.hpp", "sim/search/space.cpp"});
 }
 
 TEST_CASE("the list of what a schedule touches is true") {
