@@ -87,26 +87,27 @@ class Lister {
     shape.backward = backward_;
     if (attention.kind == AttentionKind::flash) return push(shape);
     const std::int64_t batch = shape.batch * shape.heads;
-    const auto product = [&](std::string_view name, std::int64_t n, std::int64_t k, GemmPass pass) {
-      const bool makes_scores = name == "scores";
-      push(name, Gemm{shape.seq, n, k, batch,
-                      makes_scores ? attention.score_precision : shape.precision, pass});
+    const auto scores = [&](std::int64_t n, std::int64_t k, GemmPass pass) {
+      push("scores", Gemm{shape.seq, n, k, batch, attention.score_precision, pass});
+    };
+    const auto context = [&](std::int64_t n, std::int64_t k, GemmPass pass) {
+      push("context", Gemm{shape.seq, n, k, batch, shape.precision, pass});
     };
     const auto passes_over_scores = [&](double bytes) {
       push("softmax", Stream{StreamKind::softmax, {bytes}});
     };
     if (!backward_) {
       for (std::int64_t time = 0; time <= attention.targets; ++time) {
-        product("scores", shape.keys(), shape.head_dim, GemmPass::forward);
+        scores(shape.keys(), shape.head_dim, GemmPass::forward);
       }
       passes_over_scores(attention.score_forward_bytes);
-      product("context", shape.value_size(), shape.keys(), GemmPass::forward);
+      context(shape.value_size(), shape.keys(), GemmPass::forward);
     } else {
-      product("context", shape.keys(), shape.value_size(), GemmPass::dgrad);
-      product("context", shape.value_size(), shape.keys(), GemmPass::dgrad);
+      context(shape.keys(), shape.value_size(), GemmPass::dgrad);
+      context(shape.value_size(), shape.keys(), GemmPass::dgrad);
       passes_over_scores(attention.score_backward_bytes);
-      product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
-      product("scores", shape.head_dim, shape.keys(), GemmPass::dgrad);
+      scores(shape.head_dim, shape.keys(), GemmPass::dgrad);
+      scores(shape.head_dim, shape.keys(), GemmPass::dgrad);
     }
   }
 

@@ -148,7 +148,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
                          const InFlight& in_flight);
 
 /// Returns the figure that a tool prints for it: the allocator's cache shrinks when the device is
-/// full, so the figure saturates at the share of the device that the software file names.
+/// full, so the figure saturates at a share of the device.
 Bytes printed_peak(const StageMemory& memory, const Device& device);
 /// The same with what is left of the cache: the kinds add up to that figure.
 StageMemory printed(StageMemory memory, const Device& device);
