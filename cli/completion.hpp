@@ -2,6 +2,7 @@
 
 /// Scripts that let a shell complete the program's command line.
 
+#include <cstdint>
 #include <string>
 
 #include "cli/command_tree.hpp"
