@@ -66,9 +66,9 @@ TEST_CASE("the list of what an axis touches is true of a searched one and of a d
 TEST_CASE("beside its physics and other tools' names, an axis is named in three files at most") {
   const auto elsewhere = [](const char* axis) {
     std::set<std::string> files = files_with(axis);
-    for (const char* room : {"models/plan/", "models/layers/", "models/memory/", "sim/price/",
-                             "cli/import/", "cli/emit/"}) {
-      std::erase_if(files, [&](const std::string& file) { return file.starts_with(room); });
+    for (const char* folder : {"models/plan/", "models/layers/", "models/memory/", "sim/price/",
+                               "cli/import/", "cli/emit/"}) {
+      std::erase_if(files, [&](const std::string& file) { return file.starts_with(folder); });
     }
     return files;
   };

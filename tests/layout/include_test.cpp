@@ -16,14 +16,14 @@ namespace prequel {
 namespace {
 
 /// A folder and the folders that its files may include from, those below each included.
-struct Room {
+struct FolderRule {
   std::string_view folder;
   std::vector<std::string_view> may_include;
 };
 
-/// The house, floor by floor. Rooms with rules of their own stand before the floor they are on.
-const std::vector<Room>& rooms() {
-  static const std::vector<Room> kRooms = {
+/// The folders, floor by floor. Those with rules of their own stand before the floor they are on.
+const std::vector<FolderRule>& rules() {
+  static const std::vector<FolderRule> kRules = {
       {"hw/base", {"hw/base"}},
       {"hw", {"hw"}},
       {"models", {"hw", "models"}},
@@ -34,7 +34,7 @@ const std::vector<Room>& rooms() {
       {"cli", {"hw", "models", "sim", "calibrate", "cli"}},
       {"tests", {"hw", "models", "sim", "calibrate", "cli", "tests"}},
   };
-  return kRooms;
+  return kRules;
 }
 
 bool is_in(std::string_view file, std::string_view folder) {
@@ -42,10 +42,10 @@ bool is_in(std::string_view file, std::string_view folder) {
 }
 
 bool may_include(std::string_view file, std::string_view included) {
-  const auto room = std::ranges::find_if(
-      rooms(), [&](const Room& candidate) { return is_in(file, candidate.folder); });
-  return room != rooms().end() &&
-         std::ranges::any_of(room->may_include,
+  const auto rule = std::ranges::find_if(
+      rules(), [&](const FolderRule& candidate) { return is_in(file, candidate.folder); });
+  return rule != rules().end() &&
+         std::ranges::any_of(rule->may_include,
                              [&](std::string_view folder) { return is_in(included, folder); });
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("every include of the tree goes down, from the root, to a file that is
   }
 }
 
-/// The components or rooms that each one includes.
+/// The components or folders that each one includes.
 using Arrows = std::map<std::string, std::set<std::string>>;
 
 /// A header with its source.
@@ -127,7 +127,7 @@ std::string component_of(const std::string& file) {
 }
 
 /// The folder of a file.
-std::string room_of(const std::string& file) {
+std::string folder_of(const std::string& file) {
   return file.substr(0, file.rfind('/'));
 }
 
@@ -136,7 +136,7 @@ const std::vector<std::string>& floors() {
   return kFloors;
 }
 
-/// The includes of the house as arrows from what `whole` says of a file to what it says of another.
+/// The includes of the tree as arrows from what `whole` says of a file to what it says of another.
 template <class Whole>
 Arrows arrows_between(const Whole& whole) {
   Arrows arrows;
@@ -180,18 +180,18 @@ TEST_CASE("a circle of components is found, a tower is none") {
         "device -> gemm\ngemm -> device\n");
 }
 
-TEST_CASE("a component is a header with its source, a room a folder") {
+TEST_CASE("a component is a header with its source, a folder is where it lies") {
   CHECK(component_of("hw/kernels/gemm.hpp") == component_of("hw/kernels/gemm.cpp"));
-  CHECK(room_of("hw/kernels/gemm.hpp") == "hw/kernels");
-  CHECK(room_of("hw/device.hpp") == "hw");
+  CHECK(folder_of("hw/kernels/gemm.hpp") == "hw/kernels");
+  CHECK(folder_of("hw/device.hpp") == "hw");
 }
 
 TEST_CASE("components have no circle") {
   CHECK(on_a_circle(arrows_between(component_of)) == "");
 }
 
-TEST_CASE("rooms only look down") {
-  CHECK(on_a_circle(arrows_between(room_of)) == "");
+TEST_CASE("folders only look down") {
+  CHECK(on_a_circle(arrows_between(folder_of)) == "");
 }
 
 TEST_CASE("no two headers have one name") {
