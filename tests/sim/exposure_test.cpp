@@ -3,10 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "sim/engine/contention.hpp"
+#include "sim/price/pricing.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {
@@ -80,6 +86,87 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
   const PassCost half = backward();
   CHECK(half.hidden_tp_comm > alone.hidden_tp_comm);
   CHECK(half.hidden_tp_comm == doctest::Approx(3 * half.tp_comm).epsilon(1e-9));
+}
+
+double seconds(const KernelCosts& kernels) {
+  double all = 0;
+  for (const KernelCost& kernel : kernels) all += kernel.seconds;
+  return all;
+}
+
+/// Seconds of a pass as the engine plays it with contention: kernels on one stream, transfers on
+/// another. `alone` has whole transfers; those that `beside` hides start with their product.
+double played(const Operators& operators, const KernelCosts& alone, const KernelCosts& beside,
+              double loss) {
+  std::vector<double> durations, losses{loss};
+  std::ranges::transform(alone, std::back_inserter(durations), &KernelCost::seconds);
+  const auto product_of = [&](std::size_t transfer) {  // a gather's follows, a sum's went before
+    const auto& collective = std::get<GroupCollective>(operators[transfer].what);
+    const bool follows = collective.op == CollectiveOp::all_gather && !collective.beside_dgrad;
+    std::size_t at = transfer;
+    do at = (at + (follows ? 1 : alone.size() - 1)) % alone.size();
+    while (alone[at].kind != WorkKind::product ||
+           (collective.beside_dgrad && alone[at].weight_gradient));
+    return at;
+  };
+  std::map<std::size_t, std::vector<std::size_t>> transfers;  // by product
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    if (beside[i].hidden > 0) transfers[product_of(i)].push_back(i);
+  }
+  GraphBuilder builder(2);
+  const auto task = [](std::size_t i) { return static_cast<PriceId>(i); };
+  GraphBuilder::Token kernels, sent;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    if (beside[i].hidden > 0) continue;
+    const GraphBuilder::Token before = kernels, sent_before = sent;
+    kernels = builder.run(0, task(i), {}, sent_before);
+    for (const std::size_t transfer : transfers[i]) {
+      sent = builder.run(1, task(transfer), {}, before, sent_before);
+    }
+  }
+  const std::vector<StreamPlace> places{{0, StreamUse::computes}, {0, StreamUse::communicates}};
+  Machine machine;
+  machine.streams = places;
+  machine.overlap_loss = losses;
+  return run_contended(builder.build(), durations, machine).end();
+}
+
+TEST_CASE("transfers beside products of a layer take as long as the engine plays them") {
+  Scenario scenario = on_h100("llama-3-70b", {{"plan.nodes", "4"},
+                                              {"plan.tp", "8"},
+                                              {"plan.pp", "4"},
+                                              {"plan.gbs", "64"},
+                                              {"plan.sequence_parallel", "true"}});
+  scenario.software.kernels.transformer_engine = false;
+  scenario.plan.overlap.add(Overlapped::tp);
+  const auto priced = [&] {
+    return price_kernels(layer_question(scenario.plan, scenario.cluster),
+                         scenario)[Part::first_block];
+  };
+  const LayerSetting setting = layer_question(scenario.plan, scenario.cluster).mean();
+  const Layer layer = tell_part(Part::first_block, scenario.model, setting, scenario.software);
+  std::mt19937 random(7);
+  for (int i = 0; i < 20; ++i) {
+    const double loss = std::uniform_real_distribution(0.0, 0.99)(random);
+    const double links = std::exp2(std::uniform_real_distribution(-6.0, 3.0)(random));
+    CAPTURE(loss);
+    CAPTURE(links);
+    const Cluster fast = scenario.cluster;
+    scenario.cluster = with_device_links(fast, links);
+    scenario.software.communication.exposed_tensor = 1;
+    const PartKernels alone = priced();
+    scenario.software.communication.exposed_tensor = loss;
+    const PartKernels beside = priced();
+    const auto check = [&](const Operators& operators, const KernelCosts& apart,
+                           const KernelCosts& together) {
+      CHECK(seconds(together) < seconds(apart));
+      CHECK(played(operators, apart, together, loss) ==
+            doctest::Approx(seconds(together)).epsilon(1e-9));
+    };
+    check(forward_operators(layer, scenario.software), alone.forward, beside.forward);
+    check(backward_operators(layer, scenario.software), alone.backward, beside.backward);
+    scenario.cluster = fast;
+  }
 }
 
 TEST_CASE("no kernel hides two transfers at once") {
