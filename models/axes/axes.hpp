@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "hw/terms/vocabulary.hpp"
@@ -74,6 +75,10 @@ struct AxisValues {
   Box<bool> compile;  ///< torch.compile fuses pointwise kernels
 };
 
+/// The box of a plan whose axes are all said.
+template <class Value>
+using Settled = Value;
+
 /// A plan as asked for: what is empty is derived or defaulted.
 using PlanRequest = AxisValues<std::optional>;
 
@@ -138,24 +143,52 @@ enum class RankRole : std::uint8_t {
   in_stage,  ///< as many ranks of a stage share its experts
 };
 
-template <class AxisValue, class Member>
+/// An axis of values of one type. All such axes are of one type themselves, so that what loops over
+/// the table is compiled once for each type of values.
+template <class AxisValue>
 struct PlanAxis {
   using Value = AxisValue;
 
   std::string_view name;  ///< JSON key, `--set` path, `--require` name, column
-  Member member;          ///< where its box is in any AxisValues
+  /// Its boxes.
+  Value AxisValues<Settled>::*settled;
+  std::optional<Value> AxisValues<std::optional>::*asked;
+  std::vector<Value> AxisValues<std::vector>::*listed;
   Domain<Value> domain;
   std::string_view alias;  ///< other name, as other tools have it ("data-parallel-size")
   std::string_view help;
-  AxisUse use{};
-  RankRole role{};
-  std::string_view column{name};  ///< of tables of runs
+  AxisUse use;
+  RankRole role;
+  std::string_view column;  ///< of tables of runs
+
+  /// `member` returns the box's place in the AxisValues that it is given a pointer to.
+  template <class Member>
+  constexpr PlanAxis(std::string_view axis, Member member, Domain<Value> values,
+                     std::string_view other_name, std::string_view what, AxisUse users,
+                     RankRole ranks = {}, std::string_view of_tables = {})
+      : name(axis),
+        settled(member(static_cast<AxisValues<Settled>*>(nullptr))),
+        asked(member(static_cast<AxisValues<std::optional>*>(nullptr))),
+        listed(member(static_cast<AxisValues<std::vector>*>(nullptr))),
+        domain(values),
+        alias(other_name),
+        help(what),
+        use(users),
+        role(ranks),
+        column(of_tables.empty() ? axis : of_tables) {}
 
   /// Its box in these AxisValues.
-  static constexpr auto& of(auto& values) { return *Member{}(values); }
+  template <class Values>
+  [[nodiscard]] constexpr auto& of(Values& values) const {
+    if constexpr (std::is_base_of_v<AxisValues<Settled>, Values>) {
+      return values.*settled;
+    } else if constexpr (std::is_base_of_v<AxisValues<std::optional>, Values>) {
+      return values.*asked;
+    } else {
+      return values.*listed;
+    }
+  }
 };
-template <class Value, class Member, class... More>
-PlanAxis(std::string_view, Member, Domain<Value>, More...) -> PlanAxis<Value, Member>;
 
 inline constexpr Domain<std::int64_t> kRanks{1, 1 << 20};  // times kDegree: products below 2^60
 inline constexpr Domain<std::int64_t> kDegree{1, 1 << 13};
@@ -165,134 +198,138 @@ inline constexpr Domain<std::int64_t> kLayers{0, 100000};
 inline constexpr Domain<Precision> kFormats{6};  // the others are recipes of fp8
 
 inline constexpr std::tuple kPlanAxes(
-    PlanAxis{"nodes", [](auto& of) { return &of.nodes; }, kRanks, "", "nodes in use",
+    PlanAxis{"nodes", []<class Of>(Of*) { return &Of::nodes; }, kRanks, "", "nodes in use",
              AxisUse::listed},
-    PlanAxis{"dp", [](auto& of) { return &of.dp; }, kRanks, "data-parallel-size",
+    PlanAxis{"dp", []<class Of>(Of*) { return &Of::dp; }, kRanks, "data-parallel-size",
              "data-parallel degree", AxisUse::searched, RankRole::copies},
-    PlanAxis{"tp", [](auto& of) { return &of.tp; }, kDegree, "tensor-model-parallel-size",
+    PlanAxis{"tp", []<class Of>(Of*) { return &Of::tp; }, kDegree, "tensor-model-parallel-size",
              "tensor-parallel degree", AxisUse::searched, RankRole::replica},
-    PlanAxis{"pp", [](auto& of) { return &of.pp; }, kDegree, "pipeline-model-parallel-size",
+    PlanAxis{"pp", []<class Of>(Of*) { return &Of::pp; }, kDegree, "pipeline-model-parallel-size",
              "pipeline stages", AxisUse::searched, RankRole::replica},
-    PlanAxis{"cp", [](auto& of) { return &of.cp; }, kDegree, "context-parallel-size",
+    PlanAxis{"cp", []<class Of>(Of*) { return &Of::cp; }, kDegree, "context-parallel-size",
              "context-parallel degree", AxisUse::searched, RankRole::replica},
-    PlanAxis{"ep", [](auto& of) { return &of.ep; }, kDegree, "expert-model-parallel-size",
+    PlanAxis{"ep", []<class Of>(Of*) { return &Of::ep; }, kDegree, "expert-model-parallel-size",
              "expert-parallel degree", AxisUse::searched, RankRole::in_stage},
-    PlanAxis{"vpp", [](auto& of) { return &of.vpp; }, kDegree, "",
+    PlanAxis{"vpp", []<class Of>(Of*) { return &Of::vpp; }, kDegree, "",
              "model chunks per pipeline stage", AxisUse::searched},
-    PlanAxis{"mbs", [](auto& of) { return &of.mbs; }, kRanks, "micro-batch-size",
+    PlanAxis{"mbs", []<class Of>(Of*) { return &Of::mbs; }, kRanks, "micro-batch-size",
              "micro batch, sequences", AxisUse::searched},
-    PlanAxis{"gbs", [](auto& of) { return &of.gbs; }, kSize, "global-batch-size",
+    PlanAxis{"gbs", []<class Of>(Of*) { return &Of::gbs; }, kSize, "global-batch-size",
              "global batch, sequences", AxisUse::listed},
-    PlanAxis{"seq_len", [](auto& of) { return &of.seq_len; }, kSize, "seq-length",
+    PlanAxis{"seq_len", []<class Of>(Of*) { return &Of::seq_len; }, kSize, "seq-length",
              "tokens of a sequence", AxisUse::shared},
-    PlanAxis{"zero", [](auto& of) { return &of.zero; }, kZero, "zero-stage", "ZeRO stage",
+    PlanAxis{"zero", []<class Of>(Of*) { return &Of::zero; }, kZero, "zero-stage", "ZeRO stage",
              AxisUse::offered, RankRole::none, "zero_stage"},
-    PlanAxis{"offload", [](auto& of) { return &of.offload; }, Domain<Offload>{}, "",
+    PlanAxis{"offload", []<class Of>(Of*) { return &Of::offload; }, Domain<Offload>{}, "",
              "states and activations that host memory holds", AxisUse::offered},
-    PlanAxis{"recompute", [](auto& of) { return &of.recompute; }, Domain<Recompute>{}, "",
+    PlanAxis{"recompute", []<class Of>(Of*) { return &Of::recompute; }, Domain<Recompute>{}, "",
              "activations that the backward pass recomputes", AxisUse::offered},
-    PlanAxis{"recompute_layers", [](auto& of) { return &of.recompute_layers; }, kDegree,
+    PlanAxis{"recompute_layers", []<class Of>(Of*) { return &Of::recompute_layers; }, kDegree,
              "recompute-num-layers", "layers between two checkpoints of full recompute",
              AxisUse::offered},
-    PlanAxis{"recompute_first", [](auto& of) { return &of.recompute_first; }, kLayers, "",
+    PlanAxis{"recompute_first", []<class Of>(Of*) { return &Of::recompute_first; }, kLayers, "",
              "layers of a chunk that full recompute is of (0: all)", AxisUse::usual},
     PlanAxis{"distribute_saved_activations",
-             [](auto& of) { return &of.distribute_saved_activations; }, Domain<bool>{}, "",
+             []<class Of>(Of*) { return &Of::distribute_saved_activations; }, Domain<bool>{}, "",
              "split the inputs that full recompute keeps over the tensor-parallel group",
              AxisUse::usual},
-    PlanAxis{"precision", [](auto& of) { return &of.precision; }, kFormats, "",
+    PlanAxis{"precision", []<class Of>(Of*) { return &Of::precision; }, kFormats, "",
              "format of matrix products", AxisUse::offered},
-    PlanAxis{"grad_precision", [](auto& of) { return &of.grad_precision; }, kFormats, "",
+    PlanAxis{"grad_precision", []<class Of>(Of*) { return &Of::grad_precision; }, kFormats, "",
              "in which gradients are accumulated and reduced", AxisUse::usual},
-    PlanAxis{"attention", [](auto& of) { return &of.attention; }, Domain<AttentionKind>{}, "",
+    PlanAxis{"attention", []<class Of>(Of*) { return &Of::attention; }, Domain<AttentionKind>{}, "",
              "implementation of attention", AxisUse::usual},
-    PlanAxis{"sequence_parallel", [](auto& of) { return &of.sequence_parallel; }, Domain<bool>{},
-             "", "split norms and dropouts over the tensor-parallel group", AxisUse::offered},
-    PlanAxis{"schedule", [](auto& of) { return &of.schedule; }, Domain<Schedule>{}, "",
+    PlanAxis{"sequence_parallel", []<class Of>(Of*) { return &Of::sequence_parallel; },
+             Domain<bool>{}, "", "split norms and dropouts over the tensor-parallel group",
+             AxisUse::offered},
+    PlanAxis{"schedule", []<class Of>(Of*) { return &Of::schedule; }, Domain<Schedule>{}, "",
              "pipeline schedule", AxisUse::offered},
-    PlanAxis{"stage_split", [](auto& of) { return &of.stage_split; }, Domain<StageSplit>{}, "",
-             "ends that count as a layer when layers are dealt to stages", AxisUse::offered},
-    PlanAxis{"etp", [](auto& of) { return &of.etp; }, kDegree, "expert-tensor-parallel-size",
+    PlanAxis{"stage_split", []<class Of>(Of*) { return &Of::stage_split; }, Domain<StageSplit>{},
+             "", "ends that count as a layer when layers are dealt to stages", AxisUse::offered},
+    PlanAxis{"etp", []<class Of>(Of*) { return &Of::etp; }, kDegree, "expert-tensor-parallel-size",
              "tensor-parallel degree of experts", AxisUse::searched, RankRole::in_stage},
-    PlanAxis{"cp_comm", [](auto& of) { return &of.cp_comm; }, Domain<ContextComm>{}, "cp-comm-type",
-             "how a context-parallel group shares keys and values", AxisUse::offered},
-    PlanAxis{"dispatcher", [](auto& of) { return &of.dispatcher; }, Domain<Dispatcher>{},
+    PlanAxis{"cp_comm", []<class Of>(Of*) { return &Of::cp_comm; }, Domain<ContextComm>{},
+             "cp-comm-type", "how a context-parallel group shares keys and values",
+             AxisUse::offered},
+    PlanAxis{"dispatcher", []<class Of>(Of*) { return &Of::dispatcher; }, Domain<Dispatcher>{},
              "moe-token-dispatcher-type", "who carries tokens to experts", AxisUse::offered},
-    PlanAxis{"dispatch_precision", [](auto& of) { return &of.dispatch_precision; }, kFormats, "",
-             "format of tokens, and of gradients, on their way to experts", AxisUse::usual},
-    PlanAxis{"router_balance", [](auto& of) { return &of.router_balance; },
+    PlanAxis{"dispatch_precision", []<class Of>(Of*) { return &Of::dispatch_precision; }, kFormats,
+             "", "format of tokens, and of gradients, on their way to experts", AxisUse::usual},
+    PlanAxis{"router_balance", []<class Of>(Of*) { return &Of::router_balance; },
              Domain<std::string>{"forced"}, "",
              "load of experts: forced, dropped, dropped:FACTOR, natural, or a file of one number "
              "an expert",
              AxisUse::usual},
-    PlanAxis{"fp8_recipe", [](auto& of) { return &of.fp8_recipe; }, Domain<Fp8Recipe>{}, "",
+    PlanAxis{"fp8_recipe", []<class Of>(Of*) { return &Of::fp8_recipe; }, Domain<Fp8Recipe>{}, "",
              "how tensors are scaled to fp8 or fp4", AxisUse::offered},
-    PlanAxis{"fp8_param_gather", [](auto& of) { return &of.fp8_param_gather; }, Domain<bool>{}, "",
-             "gather parameters in the format of products", AxisUse::usual},
-    PlanAxis{"fp8_attention", [](auto& of) { return &of.fp8_attention; }, Domain<bool>{},
+    PlanAxis{"fp8_param_gather", []<class Of>(Of*) { return &Of::fp8_param_gather; },
+             Domain<bool>{}, "", "gather parameters in the format of products", AxisUse::usual},
+    PlanAxis{"fp8_attention", []<class Of>(Of*) { return &Of::fp8_attention; }, Domain<bool>{},
              "fp8-dot-product-attention", "multiply in fp8 inside attention, too", AxisUse::usual},
-    PlanAxis{"fp8_activation_store", [](auto& of) { return &of.fp8_activation_store; },
+    PlanAxis{"fp8_activation_store", []<class Of>(Of*) { return &Of::fp8_activation_store; },
              Domain<bool>{}, "activation-func-fp8-input-store",
              "keep the inputs of SwiGLU in fp8 for the backward pass", AxisUse::usual},
-    PlanAxis{"optimizer", [](auto& of) { return &of.optimizer; }, Domain<Optimizer>{}, "",
+    PlanAxis{"optimizer", []<class Of>(Of*) { return &Of::optimizer; }, Domain<Optimizer>{}, "",
              "algorithm that updates the weights", AxisUse::usual},
-    PlanAxis{"moments_precision", [](auto& of) { return &of.moments_precision; }, kFormats, "",
-             "format of the optimizer's moments", AxisUse::usual},
-    PlanAxis{"master_weights", [](auto& of) { return &of.master_weights; }, Domain<MasterWeights>{},
-             "", "copy of the weights that the optimizer updates: fp32, or none", AxisUse::usual},
-    PlanAxis{"loss", [](auto& of) { return &of.loss; }, Domain<LossForm>{}, "",
+    PlanAxis{"moments_precision", []<class Of>(Of*) { return &Of::moments_precision; }, kFormats,
+             "", "format of the optimizer's moments", AxisUse::usual},
+    PlanAxis{"master_weights", []<class Of>(Of*) { return &Of::master_weights; },
+             Domain<MasterWeights>{}, "",
+             "copy of the weights that the optimizer updates: fp32, or none", AxisUse::usual},
+    PlanAxis{"loss", []<class Of>(Of*) { return &Of::loss; }, Domain<LossForm>{}, "",
              "how logits become a loss: whole, chunked, fused with their product, compiled",
              AxisUse::usual},
-    PlanAxis{"optimizer_offload", [](auto& of) { return &of.optimizer_offload; },
+    PlanAxis{"optimizer_offload", []<class Of>(Of*) { return &Of::optimizer_offload; },
              Domain<double>{0, 1}, "optimizer-offload-fraction",
              "share of the optimizer's moments that host memory holds and updates", AxisUse::usual},
-    PlanAxis{"sharding_group", [](auto& of) { return &of.sharding_group; }, Domain<ShardingGroup>{},
-             "", "over whom ZeRO shards", AxisUse::usual},
-    PlanAxis{"layout", [](auto& of) { return &of.layout; }, Domain<std::string>{},
+    PlanAxis{"sharding_group", []<class Of>(Of*) { return &Of::sharding_group; },
+             Domain<ShardingGroup>{}, "", "over whom ZeRO shards", AxisUse::usual},
+    PlanAxis{"layout", []<class Of>(Of*) { return &Of::layout; }, Domain<std::string>{},
              "pipeline-model-parallel-layout",
              "layers of each stage as Megatron writes them, e.g. 'Et|(tt|)*30L'",
              AxisUse::searched},
-    PlanAxis{"recompute_modules", [](auto& of) { return &of.recompute_modules; },
+    PlanAxis{"recompute_modules", []<class Of>(Of*) { return &Of::recompute_modules; },
              Domain<WordSet<RecomputeModule>>{}, "",
              "modules that selective recompute computes again", AxisUse::offered},
-    PlanAxis{"offload_modules", [](auto& of) { return &of.offload_modules; },
+    PlanAxis{"offload_modules", []<class Of>(Of*) { return &Of::offload_modules; },
              Domain<WordSet<OffloadModule>>{}, "", "whose inputs wait in host memory",
              AxisUse::usual},
-    PlanAxis{"offload_layers", [](auto& of) { return &of.offload_layers; }, kLayers,
+    PlanAxis{"offload_layers", []<class Of>(Of*) { return &Of::offload_layers; }, kLayers,
              "cpu-offloading-num-layers", "layers whose activations wait in host memory",
              AxisUse::usual, RankRole::none, "cpu_offload_layers"},
-    PlanAxis{"overlap", [](auto& of) { return &of.overlap; }, Domain<WordSet<Overlapped>>{}, "",
-             "communication that runs beside kernels; stack: as the stack has it by itself",
+    PlanAxis{"overlap", []<class Of>(Of*) { return &Of::overlap; }, Domain<WordSet<Overlapped>>{},
+             "", "communication that runs beside kernels; stack: as the stack has it by itself",
              AxisUse::offered},
-    PlanAxis{"cuda_graphs", [](auto& of) { return &of.cuda_graphs; },
+    PlanAxis{"cuda_graphs", []<class Of>(Of*) { return &Of::cuda_graphs; },
              Domain<WordSet<GraphedModule>>{}, "", "modules that are launched as a graph",
              AxisUse::offered},
-    PlanAxis{"tuning", [](auto& of) { return &of.tuning; }, Domain<Tuning>{}, "",
+    PlanAxis{"tuning", []<class Of>(Of*) { return &Of::tuning; }, Domain<Tuning>{}, "",
              "parameters that learn", AxisUse::listed},
-    PlanAxis{"lora_rank", [](auto& of) { return &of.lora_rank; }, Domain<std::int64_t>{0, 1 << 13},
-             "", "rank of adapters", AxisUse::listed},
-    PlanAxis{"lora_targets", [](auto& of) { return &of.lora_targets; },
+    PlanAxis{"lora_rank", []<class Of>(Of*) { return &Of::lora_rank; },
+             Domain<std::int64_t>{0, 1 << 13}, "", "rank of adapters", AxisUse::listed},
+    PlanAxis{"lora_targets", []<class Of>(Of*) { return &Of::lora_targets; },
              Domain<WordSet<AdapterTarget>>{}, "", "matrices that get an adapter", AxisUse::usual},
-    PlanAxis{"adapter_precision", [](auto& of) { return &of.adapter_precision; }, kFormats, "",
-             "in which adapters are stored", AxisUse::usual},
-    PlanAxis{"lora_dropout", [](auto& of) { return &of.lora_dropout; }, Domain<double>{0, 1}, "",
-             "dropout of what adapters read (0: none)", AxisUse::usual},
-    PlanAxis{"base_precision", [](auto& of) { return &of.base_precision; }, Domain<BaseFormat>{},
-             "", "how frozen matrices are stored (bf16: as computed)", AxisUse::listed},
-    PlanAxis{"train_embeddings", [](auto& of) { return &of.train_embeddings; }, Domain<bool>{}, "",
-             "embedding and head learn beside the adapters", AxisUse::usual},
-    PlanAxis{"learning_layers", [](auto& of) { return &of.learning_layers; }, kLayers, "",
+    PlanAxis{"adapter_precision", []<class Of>(Of*) { return &Of::adapter_precision; }, kFormats,
+             "", "in which adapters are stored", AxisUse::usual},
+    PlanAxis{"lora_dropout", []<class Of>(Of*) { return &Of::lora_dropout; }, Domain<double>{0, 1},
+             "", "dropout of what adapters read (0: none)", AxisUse::usual},
+    PlanAxis{"base_precision", []<class Of>(Of*) { return &Of::base_precision; },
+             Domain<BaseFormat>{}, "", "how frozen matrices are stored (bf16: as computed)",
+             AxisUse::listed},
+    PlanAxis{"train_embeddings", []<class Of>(Of*) { return &Of::train_embeddings; },
+             Domain<bool>{}, "", "embedding and head learn beside the adapters", AxisUse::usual},
+    PlanAxis{"learning_layers", []<class Of>(Of*) { return &Of::learning_layers; }, kLayers, "",
              "the last so many layers learn (0: all)", AxisUse::usual},
-    PlanAxis{"objective", [](auto& of) { return &of.objective; }, Domain<Objective>{}, "",
+    PlanAxis{"objective", []<class Of>(Of*) { return &Of::objective; }, Domain<Objective>{}, "",
              "kind of loss", AxisUse::usual},
-    PlanAxis{"lengths", [](auto& of) { return &of.lengths; }, Domain<std::string>{"fixed"}, "",
-             "tokens of sequences: fixed, lognormal:MEAN:SD:MIN:MAX, or a file of them",
+    PlanAxis{"lengths", []<class Of>(Of*) { return &Of::lengths; }, Domain<std::string>{"fixed"},
+             "", "tokens of sequences: fixed, lognormal:MEAN:SD:MIN:MAX, or a file of them",
              AxisUse::usual},
-    PlanAxis{"packing", [](auto& of) { return &of.packing; }, Domain<Packing>{}, "",
+    PlanAxis{"packing", []<class Of>(Of*) { return &Of::packing; }, Domain<Packing>{}, "",
              "how sequences fill a micro batch", AxisUse::usual},
-    PlanAxis{"balance", [](auto& of) { return &of.balance; }, Domain<Balance>{}, "",
+    PlanAxis{"balance", []<class Of>(Of*) { return &Of::balance; }, Domain<Balance>{}, "",
              "how sequences are dealt to ranks", AxisUse::usual},
-    PlanAxis{"compile", [](auto& of) { return &of.compile; }, Domain<bool>{}, "",
+    PlanAxis{"compile", []<class Of>(Of*) { return &Of::compile; }, Domain<bool>{}, "",
              "fuse pointwise kernels (torch.compile); off: eager PyTorch", AxisUse::usual});
 
 /// Calls `visit` with each axis, in the order of the table.

@@ -8,9 +8,6 @@
 
 namespace prequel {
 
-template <class Value>
-using Settled = Value;
-
 /// A plan with every axis said; at first each at its plainest.
 struct Plan : AxisValues<Settled> {
   std::int64_t gpus{1};    ///< devices in use: dp·tp·pp·cp
