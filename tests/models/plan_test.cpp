@@ -686,5 +686,23 @@ TEST_CASE("a plan is legal without words where it is with them") {
   CHECK(legal > 100);
 }
 
+TEST_CASE("a stack without bitsandbytes says so of its formats, and of no others") {
+  Question question;
+  question.request.tuning = Tuning::lora;
+  question.software.name = "megatron-core-2026";
+  const auto warned = [&](BaseFormat format) {
+    question.request.base_precision = format;
+    return fmt::format("{}", fmt::join(question.warnings(), "\n"))
+               .find("megatron-core-2026 has no such matrices; software hf-peft-2026 runs them") !=
+           std::string::npos;
+  };
+  CHECK_FALSE(warned(BaseFormat::nf4));
+  question.software.kernels.transformer_engine = true;
+  CHECK(warned(BaseFormat::nf4));
+  CHECK(warned(BaseFormat::int8));
+  CHECK_FALSE(warned(BaseFormat::fp8));
+  CHECK_FALSE(warned(BaseFormat::bf16));
+}
+
 }  // namespace
 }  // namespace prequel
