@@ -168,7 +168,7 @@ void take_by_names(ImportedJob& job) {
     if (target == value) continue;
     if (!target && known && is_of_layers(field)) {
       job.report.left_out.push_back(
-          fmt::format("{} {}: not known, though it may be of the model, its layout or its memory; "
+          fmt::format("{} {}: unknown, but may change the model, its layout or its memory; "
                       "predicted without it",
                       flag, value));
       continue;
@@ -218,10 +218,9 @@ void tell_by_names(std::size_t first, ImportedJob& job) {
     const std::string name = own_name(report.ignored[i]);
     const bool resolved = report.ignored[i].find("(not resolved)") == std::string::npos;
     if (resolved && has_part(name, job.names->telling) && !has_part(name, job.names->harmless)) {
-      report.left_out.push_back(
-          fmt::format("{}: not known, though it may be of the model, its layout or its memory; "
-                      "predicted without it",
-                      report.ignored[i]));
+      report.left_out.push_back(fmt::format(
+          "{}: unknown, but may change the model, its layout or its memory; predicted without it",
+          report.ignored[i]));
     } else {
       others.push_back(std::move(report.ignored[i]));
     }
