@@ -107,7 +107,6 @@ struct ForeignNames {
   Words of_others;                       ///< parts of names of something else than the training
   Words of_parts;                        ///< parts of names of a part of the shape
   Words telling, harmless;               ///< parts of names that matter, and that do not for all
-  Words formats;                         ///< whole names of the products' format
   std::vector<UnpricedRow> unpriced;     ///< names that are refused: data/import/unpriced.json
   Names clusters;                        ///< of runs that name none, by the type of device
   std::vector<Tokenizer> tokenizers;

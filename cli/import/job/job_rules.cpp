@@ -10,6 +10,13 @@
 namespace prequel {
 namespace {
 
+/// Tests whether a text has this part; at its begin behind `^`, at its end before `$`.
+bool has_part(std::string_view text, std::string_view part) {
+  if (part.starts_with('^')) return text.starts_with(part.substr(1));
+  if (part.ends_with('$')) return text.ends_with(part.substr(0, part.size() - 1));
+  return text.find(part) != std::string_view::npos;
+}
+
 /// Tests one alternative.
 bool is_so(std::string_view text, const ImportedJob& job) {
   if (text.starts_with('!')) return !is_so(text.substr(1), job);
@@ -21,7 +28,7 @@ bool is_so(std::string_view text, const ImportedJob& job) {
   const std::string left = text_of(name, job).value_or(text[at] == '>' ? std::string(name) : "");
   const std::string right = text_of(word, job).value_or(word);
   if (text[at] == '=') return (left == right) != differs;
-  if (text[at] == '~') return lower_case(left).find(right) != std::string::npos;
+  if (text[at] == '~') return has_part(lower_case(left), right);
   const auto more = parse_number(left);
   const auto less = parse_number(right);
   return more && less && *more > *less;

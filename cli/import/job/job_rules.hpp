@@ -4,7 +4,8 @@
 ///
 /// A condition is a flag, a key or a field that is said (`--fp16`, `plan.zero`), a comparison
 /// (`plan.zero=3`, `model.num_experts>1`, `moments.first!=moments.second`), or a text that holds
-/// another (`model_named~gptq`). `!` before it turns it round; `|` parts alternatives.
+/// another (`model_named~gptq`, `name~^use_`, `name~ckpt$`). `!` before it turns it round; `|`
+/// parts alternatives.
 
 #include <string>
 #include <string_view>

@@ -104,7 +104,6 @@ void read_names(const Document& file, ForeignNames& names) {
   names.of_parts = words_at(root, "of_parts");
   names.telling = words_at(root, "telling");
   names.harmless = words_at(root, "harmless");
-  names.formats = words_at(root, "formats");
   file.finish();
 }
 
