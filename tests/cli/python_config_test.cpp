@@ -9,7 +9,7 @@ namespace prequel {
 namespace {
 
 std::string value(const std::string& text, const std::string& path) {
-  const ConfigValues values = python_values("c.py", text);
+  const auto values = python_values("c.py", text);
   const auto found = values.find(path);
   return found == values.end() ? "absent" : found->second;
 }
