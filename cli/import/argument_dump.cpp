@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/settings/megatron_defaults.hpp"
@@ -70,6 +71,12 @@ SaidFlags as_flags(const LogSection::Arguments& arguments) {
   return flags;
 }
 
+/// Notes values for rules, in the place of those of another dump.
+void note_facts(std::string_view of, const Values& values, ImportedJob& job) {
+  std::erase_if(job.facts, [&](const auto& one) { return one.first.starts_with(of); });
+  for (const auto& [name, value] : values) job.facts.emplace(std::string(of) + name, value);
+}
+
 }  // namespace
 
 void read_argument_dump(const std::string& file, const LogSection::Arguments& arguments,
@@ -104,25 +111,8 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   take(values, "virtual_pipeline_model_parallel_size", job.plan.vpp);
   take(values, "padded_vocab_size", job.model.vocab);
   take(values, "zero_stage", job.plan.zero, 0);
-  const std::string type = value_of(values, "params_dtype");
-  if (is_quantized(job.plan.precision.value_or(Precision::bf16))) {
-    // Products are in fp8 or fp4, whatever the parameters are kept in.
-  } else if (type == "torch.bfloat16") {
-    job.plan.precision = Precision::bf16;
-  } else if (type == "torch.float16" || type == "torch.half") {
-    job.plan.precision = Precision::fp16;
-  } else if (type == "torch.float32" || type == "torch.float") {
-    job.plan.precision = Precision::fp32;
-  }
-  if (value_of(values, "add_bias_linear") == "False") job.model.linear_bias = false;
-  if (value_of(values, "glu_activation").ends_with("glu")) job.model.mlp = Mlp::swiglu;
-  if (!job.plan.attention && value_of(values, "masked_softmax_fusion") == "True") {
-    job.plan.attention = AttentionKind::fused_softmax;
-  }
-  if (job.plan.attention != AttentionKind::flash &&
-      value_of(values, "masked_softmax_fusion") == "False") {
-    job.plan.attention = AttentionKind::unfused;
-  }
+  note_facts("dump.", values, job);
+  follow_rules("dump", job);
   assume_megatron_defaults(job);
 }
 
@@ -135,10 +125,8 @@ void read_engine_arguments(const LogSection::Arguments& arguments, ImportedJob& 
   take(values, "gradient_accumulation_steps", job.gradient_accumulation_steps);
   if (!job.gpus && !job.plan.dp) take(values, "world_size", job.plan.dp);  // of one replica's ranks
   take(values, "zero_optimization_stage", job.plan.zero, 0);
-  for (const char* name : {"bfloat16_enabled", "bf16_enabled"}) {
-    if (value_of(values, name).starts_with("True")) job.plan.precision = Precision::bf16;
-  }
-  if (value_of(values, "fp16_enabled").starts_with("True")) job.plan.precision = Precision::fp16;
+  note_facts("engine.", values, job);
+  follow_rules("engine", job);
 }
 
 }  // namespace prequel

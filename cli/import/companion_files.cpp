@@ -57,8 +57,8 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
 
 /// Tests whether a file is of a kind that can stand beside a script as its configuration.
 bool is_companion(const Source& source, bool script) {
-  if (source.log.found()) return false;
-  if (!source.json) return source.script() == script;
+  if (source.is(SourceKind::log)) return false;
+  if (!source.is(SourceKind::json)) return source.is(SourceKind::script) == script;
   try {
     const Document document = Document::parse(source.file, without_infinities(source.text));
     return is_hugging_face_config(document) || is_deepspeed_config(document);

@@ -50,7 +50,7 @@ constexpr Kind kKinds[] = {
     {[](std::string_view head) { return has(head, "\"traceEvents\""); },
      "a trace of kernels, as PyTorch's profiler writes; the job is in its launch script or log"},
     {[](std::string_view head) { return has(head, "\"nbformat\""); },
-     "a notebook, which is not run; its log, its launch script or its configuration would do"},
+     "a notebook, which prequel does not run; give its log, launch script or configuration"},
     {[](std::string_view head) {
        return head.starts_with("\x1f\x8b") || head.starts_with("PK\x03");
      },
@@ -58,15 +58,15 @@ constexpr Kind kKinds[] = {
     {[](std::string_view head) { return has(head, "nThread") && has(head, "busbw"); },
      "output of nccl-tests; prequel calibrate fit reads it"},
     {[](std::string_view head) { return head.starts_with("{'"); },
-     "metrics of Hugging Face's Trainer, which tell no times; the log with its progress bar or "
-     "with train_steps_per_second does"},
+     "metrics of Hugging Face's Trainer without times; give the log with its progress bar or "
+     "train_steps_per_second"},
     {[](std::string_view head) {
        return has(head, "\n```") || (head.starts_with("# ") && has(head, "\n## "));
      },
-     "a page of text; the script, configuration or log that it speaks of would do"},
+     "a page of text; give the script, configuration or log that it describes"},
     {is_python,
-     "a program in Python, which is not run; its log, its launch script or its configuration "
-     "would do"},
+     "a program in Python, which prequel does not run; give its log, launch script or "
+     "configuration"},
     {is_table, "a table; prequel validate reads tables of measured runs"},
 };
 

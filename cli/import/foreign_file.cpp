@@ -17,6 +17,7 @@
 #include "cli/import/configs/internevo.hpp"
 #include "cli/import/file_kinds.hpp"
 #include "cli/import/job/contradictions.hpp"
+#include "cli/import/job/job_completion.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/logs/training_log.hpp"
 #include "cli/import/mlperf_variables.hpp"
@@ -169,32 +170,31 @@ std::string names_of(const std::vector<Source>& sources) {
 /// Programs that train with several models say little of any of them; which they are is the reason.
 void refuse_several_models(const std::vector<Source>& sources, const ImportedJob& job) {
   for (const std::string& line : job.report.left_out) {
-    const std::size_t end = line.find("; what is predicted is training one model");
+    const std::size_t end = line.find("; prequel predicts training one model");
     if (end == std::string::npos) continue;
-    throw InputError(fmt::format(
-        "{}: {}; prequel predicts the training of one model, whose shape none of the files says: "
-        "--model NAME with --mbs, --gbs and --seq-len does",
-        names_of(sources), line.substr(0, end)));
+    throw InputError(
+        fmt::format("{}: {}; prequel predicts one model, whose shape no file gives: use --model "
+                    "NAME, --mbs, --gbs and --seq-len",
+                    names_of(sources), line.substr(0, end)));
   }
 }
 
 /// Says what a file looks like that gives no model, and what would do.
 void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& job) {
   for (const Source& source : sources) {
-    if (!source.script()) continue;
+    if (!source.is(SourceKind::script)) continue;
     const std::string kind = what_it_looks_like(source.text);
     if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
   }
   if (job.model_named.empty() && !job.yaml_config_file.empty() && !job.yaml_config) {
-    throw InputError(fmt::format(
-        "{}: names the configuration {}, which is not among the files; with it they would do",
-        names_of(sources), printable(job.yaml_config_file)));
+    throw InputError(
+        fmt::format("{}: names the configuration {}, which is not among the files; add it",
+                    names_of(sources), printable(job.yaml_config_file)));
   }
   if (job.model_named.empty()) return;
-  throw InputError(fmt::format(
-      "{}: names the model {} and not its shape; that file or its config.json beside it "
-      "would do",
-      names_of(sources), printable(job.model_named)));
+  throw InputError(
+      fmt::format("{}: names the model {} without its shape; add that file or its config.json",
+                  names_of(sources), printable(job.model_named)));
 }
 
 /// Returns why the shape of a model could not be read: a value that only a run would tell, or files
@@ -266,28 +266,26 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   complete(said);
   refuse_contradictions(said, names_of(sources));
   for (const Source& source : sources) {
-    if (source.log.found()) read_log(source.file, source.log, names, import);
+    if (source.is(SourceKind::log)) read_log(source.file, source.log, names, import);
   }
   const ImportedModel& model = import.job.model;
   const bool only_json =
-      !names.model &&
-      std::all_of(sources.begin(), sources.end(), [](const Source& source) { return source.json; });
+      !names.model && std::all_of(sources.begin(), sources.end(),
+                                  [](const Source& source) { return source.is(SourceKind::json); });
   if (!only_json && (!model.layers || !model.hidden)) {
     refuse_several_models(sources, import.job);
     refuse_known_kinds(sources, import.job);
     const std::string missing = what_is_missing(import.job);
     const std::string programs =
         import.job.programs.empty() ? "" : fmt::format("; it starts {}", import.job.programs);
-    throw InputError(
-        fmt::format("{}: no --num-layers and --hidden-size found{}{}; expected {}",
-                    first_file(sources), programs, missing,
-                    "a Megatron launch script, a configuration in YAML (NeMo, Megatron-Bridge, "
-                    "GPT-NeoX) or TOML (torchtitan), a Hugging Face or DeepSpeed config, or a "
-                    "training log (one without its arguments: together with its launch script)"));
+    throw InputError(fmt::format("{}: no --num-layers and --hidden-size found{}{}; expected {}",
+                                 first_file(sources), programs, missing,
+                                 "a launch script, a configuration in YAML or TOML, a Hugging Face "
+                                 "or DeepSpeed config, or a training log (with its script)"));
   }
   if (!unread.empty()) {
     refuse_known_kinds(sources, import.job);
-    throw InputError(unread + ": nothing that prequel reads: no flags, no JSON object, no log");
+    throw InputError(unread + ": prequel reads nothing in it: no flags, no JSON object, no log");
   }
   replace_by_names(import.job, names);
   complete(import.job);
@@ -314,13 +312,13 @@ void refuse_half_a_job(const Document& document, const ImportNames& names) {
   const std::string& file = document.file();
   if (is_hugging_face_config(document)) {
     throw InputError(file +
-                     ": a Hugging Face config says the model alone; give it as --model, with "
-                     "--cluster, --nodes, --gbs and the degrees of parallelism");
+                     ": a Hugging Face config gives the model alone; use --model FILE with "
+                     "--cluster, --nodes, --gbs and degrees");
   }
   if (is_deepspeed_config(document) && !names.model) {
     throw InputError(file +
-                     ": a DeepSpeed config does not say the model; --model NAME or config.json "
-                     "does, or prequel import, which makes a job of it and a launch script");
+                     ": a DeepSpeed config gives no model; add --model NAME, or run prequel import "
+                     "with its launch script");
   }
 }
 
@@ -329,8 +327,10 @@ void refuse_half_a_job(const Document& document, const ImportNames& names) {
 Import import_files(const std::vector<std::string>& files, const ImportNames& names) {
   std::vector<Source> sources;
   for (const std::string& file : files) add_sources(file, sources);
-  add_companions(sources, names);
-  return import_sources(sources, names);
+  ImportNames known = names;
+  known.foreign = names_of_library(names.library);
+  add_companions(sources, known);
+  return import_sources(sources, known);
 }
 
 std::optional<Translated> translate_job(const std::string& path, const ImportNames& names) {
@@ -339,7 +339,7 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
   std::vector<Source> sources;
   add_sources(path, sources);
   Source& source = sources.front();
-  if (source.json) {
+  if (source.is(SourceKind::json)) {
     const Document document = Document::parse(source.file, without_infinities(source.text));
     refuse_half_a_job(document, names);
     if (!is_deepspeed_config(document)) {
@@ -348,8 +348,10 @@ std::optional<Translated> translate_job(const std::string& path, const ImportNam
     }
   }
   const std::string file = source.file;
-  add_companions(sources, names);
-  const Import import = import_sources(sources, names);
+  ImportNames known = names;
+  known.foreign = names_of_library(names.library);
+  add_companions(sources, known);
+  const Import import = import_sources(sources, known);
   return Translated{job_json(import.job, file), changed_fields(import.job, names),
                     import.job.report};
 }
@@ -363,8 +365,8 @@ std::optional<Translated> translate_model(const std::string& path) {
 std::optional<Translated> translate_model_text(const std::string& file, const std::string& text) {
   if (!is_json(text)) {
     throw InputError(file +
-                     ": no JSON object; expected a model file or a Hugging Face config.json (a "
-                     "launch script is a whole job: prequel predict SCRIPT)");
+                     ": expected a model file or a Hugging Face config.json; a launch script is a "
+                     "whole job (prequel predict SCRIPT)");
   }
   const Document document = Document::parse(file, without_infinities(text));
   if (!is_hugging_face_config(document)) return std::nullopt;

@@ -8,6 +8,7 @@
 
 #include "calibrate/validate/measured_runs.hpp"
 #include "cli/import/argument_dump.hpp"
+#include "cli/import/job/job_completion.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -59,7 +60,7 @@ std::string notes_of(const BatchTimes& batch, const ThinnedSample& seconds, doub
         fmt::format("; iterations {} to {}; {} lines of warm-up or of a changing batch left out",
                     batch.first_iteration, batch.last_iteration, batch.left_out);
   } else {
-    text += "; all within the first iterations after a start, so warm-up is in it";
+    text += "; all are first iterations after a start and include warm-up";
   }
   return text;
 }
@@ -69,18 +70,16 @@ double units_of_iteration(const std::string& file, TimedUnit unit, const Importe
   if (unit == TimedUnit::iteration) return 1.0;
   const auto sequences = job.plan.gbs;
   if (!sequences) {
-    throw InputError(fmt::format(
-        "{}: says {} a second, but neither it nor the other files say the global batch size ({})",
-        file, unit == TimedUnit::sequence ? "sequences" : "tokens",
-        unit == TimedUnit::sequence ? "DeepSpeed's train_batch_size" : "--gbs"));
+    throw InputError(
+        fmt::format("{}: gives {} a second, but no file gives the global batch size ({})", file,
+                    unit == TimedUnit::sequence ? "sequences" : "tokens",
+                    unit == TimedUnit::sequence ? "DeepSpeed's train_batch_size" : "--gbs"));
   }
   if (unit == TimedUnit::sequence) return static_cast<double>(*sequences);
   const auto tokens = job.plan.seq_len ? job.plan.seq_len : job.model.max_positions;
   if (!tokens || !job.gpus) {
     throw InputError(
-        fmt::format("{}: says tokens a second of one device, but neither it nor the other files "
-                    "say {}",
-                    file,
+        fmt::format("{}: gives tokens a second of one device, but no file says {}", file,
                     tokens ? "how many devices there are (--nodes and --cluster)"
                            : "how long sequences are (a config.json beside it, or a script)"));
   }
@@ -208,9 +207,9 @@ std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& l
     runs.back().notes += runs.back().notes.empty() ? "ended out of memory" : "; then out of memory";
   }
   if (log.broken_lines > 0) {
-    report.left_out.push_back(fmt::format(
-        "{}: iteration lines that are cut off or written into: {} (the first is line {})", file,
-        log.broken_lines, log.first_broken_line));
+    report.left_out.push_back(
+        fmt::format("{}: {} iteration lines are broken (the first is line {})", file,
+                    log.broken_lines, log.first_broken_line));
   }
   if (runs.empty()) {
     throw InputError(

@@ -49,7 +49,7 @@ class MlperfVariables {
 /// The benchmark of fine-tuning has one model and one way, which data/import/mlperf.json says.
 void read_fine_tuning(const MlperfVariables& said, ImportedJob& job) {
   const Framework& mlperf = job.names->framework("mlperf");
-  for (const FrameworkDefault& one : mlperf.defaults) {
+  for (const Rule& one : mlperf.defaults) {
     take_effect(one.set, job);
     job.report.assumed.push_back(one.told);
   }

@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/settings/tokenizers.hpp"
+#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -52,27 +53,20 @@ class Completion {
 
   void run() {
     if (!job_.plan.gbs && (job_.script || job_.deepspeed_config)) tell_missing_batch();
-    if (job_.plan.gbs && job_.script) tell_missing_devices();
-    tell_sequence();
+    note_facts();
+    follow_rules("devices and length", job_);
     const bool megatron = job_.says("--num-layers");  // in a script or a log
     if (!job_.script && !job_.deepspeed_config && !megatron) return;
     if (job_.script) tell_config();
-    assume_precision();
+    follow_rules("precision", job_);
     if (!job_.script && !megatron) {
       follow_overlap();
-      return tell_recomputation();
+      return follow_rules("recomputation", job_);
     }
-    if (!job_.plan.mbs && assumes_micro_batch()) assume("mbs 1: no file says it");
-    if (job_.layers_per_virtual_stage && !job_.plan.vpp) {
-      leave_out(
-          fmt::format("--num-layers-per-virtual-pipeline-stage {}: how many layers a stage "
-                      "holds is not known; --vpp N says the chunks",
-                      *job_.layers_per_virtual_stage));
-    }
+    follow_rules("micro batch and chunks", job_);
     if (!job_.model.vocab && !names_.replaces("model.vocab_size")) complete_vocabulary();
     fill_up_vocabulary();
-    tell_width();
-    assume_attention();
+    follow_rules("width and attention", job_);
     follow_overlap();
   }
 
@@ -84,12 +78,21 @@ class Completion {
   void assume(std::string text) { job_.report.assumed.push_back(std::move(text)); }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
 
-  void tell_missing_devices() {
-    const bool known = job_.plan.dp || job_.plan.nodes || job_.gpus;
-    if (known || names_.replaces("plan.dp") || names_.replaces("plan.nodes")) return;
-    leave_out(
-        "how many nodes and devices: no file says it; predicted with as few as the degrees of "
-        "parallelism need; --nodes N says it");
+  /// Notes what rules ask of the user's words and of the stack.
+  void note_facts() {
+    for (const Override& override : names_.overrides) {
+      job_.facts["user." + override.path] = override.value;
+    }
+    job_.facts["stack.precision"] = name(Precision::bf16);
+    if (!inputs_.software) return;
+    const auto& usual = inputs_.software->defaults;
+    job_.facts["stack.name"] = inputs_.software->name;
+    const auto note = [&](const char* axis, const auto& value) {
+      if (value) job_.facts[axis] = name(*value);
+    };
+    note("stack.precision", usual.precision);
+    note("stack.attention", usual.attention);
+    note("stack.recompute", usual.recompute);
   }
 
   void tell_missing_batch() {
@@ -118,23 +121,22 @@ class Completion {
     if (names_.library == nullptr) {
       return leave_out("vocab_size: no file says it; --set model.vocab_size=N does");
     }
-    const Tokenizers known = read_tokenizers(names_.library->open("import", "tokenizers"));
     const std::int64_t extra = job_.extra_vocab.value_or(0);
     for (const std::string& named : job_.tokenizer) {
-      const Tokenizer* found = known.find(named);
+      const Tokenizer* found = job_.names->tokenizer(named);
       if (found == nullptr) continue;
       job_.model.vocab = extra > 0 ? found->words + extra : found->vocab;
       return assume(fmt::format("vocab_size {}: that of the {} tokenizer{}", *job_.model.vocab,
                                 found->name, extra > 0 ? fmt::format(" and {} more", extra) : ""));
     }
-    job_.model.vocab = known.usual;
+    job_.model.vocab = job_.names->usual_vocab;
     const bool none = job_.tokenizer.empty() || job_.tokenizer.front().empty();
     const std::string named =
         none ? "no file says it" : printable(job_.tokenizer.front(), 100) + " is not known";
     assume(
         fmt::format("vocab_size {}: {}; --set model.vocab_size=N says it (it matters for small "
                     "models)",
-                    known.usual, named));
+                    job_.names->usual_vocab, named));
   }
 
   /// Rows that a coarser `--make-vocab-size-divisible-by` than the software's adds.
@@ -176,67 +178,6 @@ class Completion {
     leave_out(fmt::format(
         "{}: not among the files; prequel import SCRIPT CONFIG reads both{}", name,
         job_.plan.zero ? "" : " (until then ZeRO is as the software has it by default)"));
-  }
-
-  /// DeepSpeed's config says nothing of it.
-  void tell_recomputation() {
-    if (job_.plan.recompute || names_.replaces("plan.recompute") || !inputs_.software) return;
-    const auto usual = inputs_.software->defaults.recompute;
-    if (!usual || !job_.model.layers) return;
-    assume(fmt::format("recompute {}: no file says it; the default of {}", name(*usual),
-                       inputs_.software->name));
-  }
-
-  void assume_precision() {
-    if (job_.plan.precision || names_.replaces("plan.precision")) return;
-    if (inputs_.software) {
-      job_.plan.precision = inputs_.software->defaults.precision;
-    } else {
-      job_.plan.precision = Precision::bf16;
-    }
-    const std::string_view taken = name(*job_.plan.precision);
-    std::string why = "no argument names one";
-    const bool left_open =
-        job_.unresolved.contains("bf16.enabled") || job_.unresolved.contains("fp16.enabled");
-    if (left_open) {
-      why = "DeepSpeed's config leaves it to the program (\"auto\"), and no file says it there";
-    } else if (job_.deepspeed && !job_.deepspeed_config && !has_own_config()) {
-      why = "DeepSpeed's config, which may name another, is not among the files";
-    } else if (job_.deepspeed) {
-      why = "DeepSpeed's config enables neither bf16 nor fp16, in which case it trains in fp32";
-    } else if (job_.says("--num-layers")) {
-      why = "the script names neither --bf16 nor --fp16, in which case Megatron trains in fp32";
-    }
-    assume(fmt::format("precision {}: {}", taken, why));
-  }
-
-  void assume_attention() {
-    if (job_.plan.attention || names_.replaces("plan.attention")) return;
-    assume(inputs_.software
-               ? fmt::format("attention {}: no argument names one; the default of {}",
-                             name(*inputs_.software->defaults.attention), inputs_.software->name)
-               : std::string("attention: no argument names one; the software's default"));
-  }
-
-  /// Megatron's flags say what is not so by default; other programs have models of their own.
-  void tell_width() {
-    if (!job_.shape_by_name || job_.model.ffn_hidden || !job_.model.hidden) return;
-    assume("a plain MLP, four times as wide as the model: no file says another");
-  }
-
-  void tell_sequence() {
-    if (job_.plan.seq_len || names_.replaces("plan.seq_len")) return;
-    const auto positions = job_.model.max_positions;
-    if (!positions || !job_.model.layers || !(job_.gpus || job_.script)) return;
-    constexpr std::int64_t kPretrained = 4096;
-    if (job_.says("--recipe") && *positions > 2 * kPretrained) {
-      job_.plan.seq_len = kPretrained;
-      return assume(
-          fmt::format("seq_len {}: what most recipes of NeMo and Megatron-Bridge train "
-                      "with; --seq-len N says it",
-                      kPretrained));
-    }
-    assume(fmt::format("seq_len: the model's max_position_embeddings {}", *positions));
   }
 
   void overlap_with(Overlapped word) {

@@ -19,10 +19,11 @@ namespace prequel {
 /// cluster.
 struct ImportNames {
   std::optional<std::string> cluster, software;
-  const Library* library{};              ///< where names are looked up, if anywhere
-  std::vector<Override> overrides{};     ///< fields that replace those of the job
-  ScriptInputs script{};                 ///< what launch scripts are given along
-  std::optional<ImportedModel> model{};  ///< in the place of the one that files have
+  const Library* library{};                       ///< where names are looked up, if anywhere
+  std::vector<Override> overrides{};              ///< fields that replace those of the job
+  ScriptInputs script{};                          ///< what launch scripts are given along
+  std::optional<ImportedModel> model{};           ///< in the place of the one that files have
+  std::shared_ptr<const ForeignNames> foreign{};  ///< of the library; read where it is empty
 
   [[nodiscard]] bool replaces(std::string_view path) const;
   /// The number that replaces a field, by the last word on it.

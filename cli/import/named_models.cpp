@@ -154,7 +154,7 @@ void compare_with_named(const Library& library, ImportedJob& job) {
   if (model.ffn_hidden && model.mlp) return;
   take_what_is_missing(known, model);
   job.report.assumed.push_back(
-      fmt::format("what the files leave out of the shape: that of {}, which they name", *file));
+      fmt::format("the rest of the shape: that of {}, which the files name", *file));
 }
 
 }  // namespace
@@ -192,8 +192,8 @@ void look_up_model(const Library* library, ImportedJob& job) {
   if (by_program && name == job.model_of_program) job.said.try_emplace("--recipe", 1);
   if (job.says("--recipe")) {
     job.report.left_out.push_back(
-        fmt::format("{}: its batches, layout, precision and recomputation where the command line "
-                    "does not say them; what it trains with by itself is not known here",
+        fmt::format("{}: prequel does not know the batches, layout, precision and recomputation "
+                    "that it trains with by itself",
                     printable(name)));
   }
   job.report.read.push_back(fmt::format("{}: its shape, which prequel knows", printable(name)));

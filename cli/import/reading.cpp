@@ -297,9 +297,7 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
   Reading reading;
   ImportedJob& job = reading.job;
   ShellState& state = reading.state;
-  const Library own({});
-  const Library& library = names.library == nullptr ? own : *names.library;
-  job.names = std::make_shared<const ForeignNames>(read_foreign_names(library));
+  job.names = names.foreign ? names.foreign : names_of_library(names.library);
   job.cluster = names.cluster;
   job.software = names.software;
   bool starts_another = false;  // of the files, which that one names
@@ -310,20 +308,20 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
   note_settings(sources, scripts, names, job);
   state = state_before(sources, names);
   for (const Source& source : sources) {
-    if (source.log.found()) continue;
+    if (source.is(SourceKind::log)) continue;
     note_file_clue(source.file, job);
     if (!source.named_by.empty()) {
       job.report.read.push_back(
           fmt::format("{}: named by {}", source.file, printable(source.named_by)));
     }
-    if (source.json) {
+    if (source.is(SourceKind::json)) {
       const std::string text = filled_template(source.text, job, state);
       read_json(Document::parse(source.file, without_infinities(text)), job);
-    } else if (source.yaml) {
+    } else if (source.is(SourceKind::yaml)) {
       read_yaml_config(source.file, source.text, job);
-    } else if (source.toml) {
+    } else if (source.is(SourceKind::toml)) {
       read_toml_config(source.file, source.text, job);
-    } else if (source.python) {
+    } else if (source.is(SourceKind::python)) {
       read_python_config(source.file, source.text, job);
     } else if (std::ranges::find(scripts, &source) == scripts.end()) {
       continue;

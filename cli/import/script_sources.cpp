@@ -97,7 +97,7 @@ ShellState state_before(const std::vector<Source>& sources, const ImportNames& n
   ShellState state = shell_state(names.script);
   const auto nodes = names.whole("plan.nodes");
   for (const Source& source : sources) {
-    if (!source.script()) continue;
+    if (!source.is(SourceKind::script)) continue;
     state.files.emplace(source.name(), source.text);
     if (!nodes) continue;
     for (const std::string& name : node_variables(source.text)) {
@@ -113,7 +113,7 @@ std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources
                                               const ImportNames& names) {
   std::vector<const Source*> scripts;
   for (const Source& source : sources) {
-    if (source.script()) scripts.push_back(&source);
+    if (source.is(SourceKind::script)) scripts.push_back(&source);
   }
   if (scripts.size() < 2) return scripts;
   std::set<std::string, std::less<>> run;

@@ -10,10 +10,10 @@
 
 #include "cli/import/configs/deepspeed_config.hpp"
 #include "cli/import/configs/hugging_face_config.hpp"
-#include "cli/import/configs/python_recipes.hpp"
-#include "cli/import/configs/python_values.hpp"
 #include "cli/import/configs/yaml_config.hpp"
 #include "cli/import/file_kinds.hpp"
+#include "cli/import/python/python_recipes.hpp"
+#include "cli/import/python/python_values.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -42,8 +42,20 @@ bool is_other_config(const std::string& file, const std::string& text) {
   }
 }
 
+/// GPT-NeoX writes YAML in braces; input of Hugging Face's Trainer may be JSON, which is YAML, too.
+SourceKind kind_of_json(const std::string& path, const Source& source) {
+  const std::string& text = source.text;
+  const bool yaml = path.ends_with(".yml") || path.ends_with(".yaml") ||
+                    text.find("\"per_device_train_batch_size\"") != std::string::npos ||
+                    is_other_config(source.file, text) || is_neox_config(text) ||
+                    is_yaml_in_braces(text);
+  return yaml ? SourceKind::yaml : SourceKind::json;
+}
+
 Source read_source(const std::string& path) {
-  Source source{path == "-" ? "stdin" : path, {}, false, false, false, false, {}, false, {}};
+  Source source;
+  source.file = path == "-" ? "stdin" : path;
+  bool json = false;
   TrainingLogReader log;
   bool longer = false;
   read_pieces(path, [&](std::string_view piece) {
@@ -56,30 +68,25 @@ Source read_source(const std::string& path) {
                        ": holds a NUL byte, so it is not text; expected a config, a "
                        "launch script or a training log");
     }
-    source.json = is_json(source.text);
-    if (source.json) return !longer;
+    json = is_json(source.text);
+    if (json) return !longer;
     log.take(piece);
     return true;
   });
-  if (!source.json && !source.text.starts_with("#!")) source.log = log.finish();
-  // GPT-NeoX writes YAML in braces.
-  const bool named_so = path.ends_with(".yml") || path.ends_with(".yaml");
-  // Input of Hugging Face's Trainer may be JSON, which is YAML, too.
-  const auto has = [&](const char* key) { return source.text.find(key) != std::string::npos; };
-  const bool trainer = has("\"per_device_train_batch_size\"") ||
-                       (source.json && is_other_config(source.file, source.text));
-  source.yaml = source.json ? named_so || trainer || is_neox_config(source.text) ||
-                                  is_yaml_in_braces(source.text)
-                            : !source.log.found() && looks_like_yaml(source.text);
-  source.json = source.json && !source.yaml;
-  source.toml = !source.json && !source.yaml && !source.log.found() && looks_like_toml(source.text);
-  source.python = source.script() && looks_like_python(source.text);
-  std::string recipe = source.python ? command_of_recipe(source.text) : std::string();
+  if (!json && !source.text.starts_with("#!")) source.log = log.finish();
+  source.kind = json                             ? kind_of_json(path, source)
+                : source.log.found()             ? SourceKind::log
+                : looks_like_yaml(source.text)   ? SourceKind::yaml
+                : looks_like_toml(source.text)   ? SourceKind::toml
+                : looks_like_python(source.text) ? SourceKind::python
+                                                 : SourceKind::script;
+  std::string recipe =
+      source.is(SourceKind::python) ? command_of_recipe(source.text) : std::string();
   if (!recipe.empty()) {
     source.text = std::move(recipe);
-    source.python = false;
+    source.kind = SourceKind::script;
   }
-  if (longer && !source.log.found()) {
+  if (longer && !source.is(SourceKind::log)) {
     throw InputError(source.file + ": over 16 MiB, and no iteration of a training log in it");
   }
   return source;
@@ -117,18 +124,14 @@ std::string without_infinities(std::string_view text) {
 void add_sources(const std::string& path, std::vector<Source>& sources) {
   sources.push_back(read_source(path));
   const Source& source = sources.back();
-  if (!source.yaml) return;
+  if (!source.is(SourceKind::yaml)) return;
   std::string commands = commands_of_yaml(source.file, source.text);
   if (commands.empty()) return;
-  sources.push_back({source.file + " (its commands)",
-                     std::move(commands),
-                     false,
-                     false,
-                     false,
-                     false,
-                     {},
-                     true,
-                     {}});
+  Source run;
+  run.file = source.file + " (its commands)";
+  run.text = std::move(commands);
+  run.within = true;
+  sources.push_back(std::move(run));
 }
 
 const std::string& first_file(const std::vector<Source>& sources) {

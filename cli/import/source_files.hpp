@@ -2,6 +2,7 @@
 
 /// Files of other tools as they come in, and what kind each of them is.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,21 +11,20 @@
 
 namespace prequel {
 
-/// A file and what kind of file it is.
+/// The kinds of files, each of which has a reader.
+enum class SourceKind : std::uint8_t { script, json, yaml, toml, python, log };
+
+/// A file and its kind.
 struct Source {
   std::string file;  ///< for messages
   std::string text;  ///< its first 16 MiB
-  bool json{};
-  bool yaml{};
-  bool toml{};
-  bool python{};
+  SourceKind kind{};
   TrainingLog log;       ///< empty for other files
   bool within{};         ///< whether it is what a configuration runs, no file of its own
   std::string named_by;  ///< the file that names it, where the user does not
 
-  /// Tests whether it is none of these.
-  [[nodiscard]] bool script() const { return !json && !yaml && !toml && !python && !log.found(); }
-  /// Without its folders.
+  [[nodiscard]] bool is(SourceKind one) const { return kind == one; }
+  /// Returns its name without folders.
   [[nodiscard]] std::string name() const;
 };
 

@@ -206,11 +206,11 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
         std::string_view(program).substr(program.rfind(ended ? '/' : '.') + 1);
     if (const std::string* several = known_as(own, names.several_models)) {
       job.report.left_out.push_back(
-          fmt::format("{}: {}; what is predicted is training one model on the same tokens",
+          fmt::format("{}: {}; prequel predicts training one model on the same tokens",
                       printable(program), *several));
     } else if (const std::string* found = known_as(program, names.no_training)) {
-      job.report.left_out.push_back(fmt::format(
-          "{}: {}; what is predicted is training the same model", printable(program), *found));
+      job.report.left_out.push_back(fmt::format("{}: {}; prequel predicts training the same model",
+                                                printable(program), *found));
     } else if (const std::string* other = known_as(program, names.no_decoders)) {
       throw InputError(fmt::format("{}: {}: trains {}; prequel models decoders only", file,
                                    printable(program), *other));

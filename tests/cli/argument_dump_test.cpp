@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/import/job/job_completion.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {

@@ -114,19 +114,18 @@ TEST_CASE("half a job is refused as a job, and a script as a model, with what wo
   const std::string model = fixture("gpt2-config.json");
   CHECK(error_text([&] { (void)translate_job(model); }) ==
         model +
-            ": a Hugging Face config says the model alone; give it as --model, with --cluster, "
-            "--nodes, --gbs and the degrees of parallelism");
+            ": a Hugging Face config gives the model alone; use --model FILE with --cluster, "
+            "--nodes, --gbs and degrees");
   const std::string batch = fixture("ds-config.json");
   CHECK(error_text([&] { (void)translate_job(batch); }) ==
         batch +
-            ": a DeepSpeed config does not say the model; --model NAME or config.json does, or "
-            "prequel import, which makes a job of it and a launch script");
+            ": a DeepSpeed config gives no model; add --model NAME, or run prequel import with its "
+            "launch script");
   const std::string script = fixture("torchrun.sh");
   CHECK(error_text([&] { (void)translate_model(script); }) ==
         script +
-            ": no JSON object; expected a model file or a Hugging Face config.json (a launch "
-            "script is a "
-            "whole job: prequel predict SCRIPT)");
+            ": expected a model file or a Hugging Face config.json; a launch script is a whole job "
+            "(prequel predict SCRIPT)");
 }
 
 TEST_CASE("the name of a model is no file to translate") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/import/job/job_fields.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/list_flags.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -83,6 +84,57 @@ TEST_CASE("settings of a flag set, keep, raise and add to fields of a job") {
   CHECK(job.plan.overlap == WordSet<Overlapped>{Overlapped::tp, Overlapped::ep});
   CHECK(job.plan.precision == Precision::fp4);
   CHECK(job.model.mlp == Mlp::geglu);
+}
+
+TEST_CASE("a condition of a rule asks for flags, fields, comparisons and alternatives") {
+  ImportedJob job = job_with_names();
+  job.plan.zero = 3;
+  job.plan.precision = Precision::bf16;
+  job.deepspeed = true;
+  job.model_named = "Qwen2-7B-GPTQ";
+  job.said = {{"--fp16", 1}, {"--seq-length", 4096}, {"--max-position-embeddings", 2048}};
+  job.unresolved = {"--nnodes"};
+  job.facts = {{"stack.name", "ours"}};
+  job.marks.trainers = {"levanter"};
+  for (const char* condition :
+       {"--fp16", "plan.zero", "deepspeed", "plan.zero=3", "plan.zero>2", "4>plan.zero",
+        "plan.precision!=fp16", "--seq-length>--max-position-embeddings", "model_named~gptq",
+        "!plan.tp", "plan.tp|plan.zero", "!deepspeed|--fp16", "open.--nnodes", "of.levanter",
+        "stack.name=ours"}) {
+    CAPTURE(condition);
+    CHECK(holds(condition, job));
+  }
+  for (const char* condition : {"--bf16", "plan.tp", "plan.tp=1", "plan.zero>3", "plan.tp>0",
+                                "--max-position-embeddings>--seq-length", "of.verl"}) {
+    CAPTURE(condition);
+    CHECK_FALSE(holds(condition, job));
+  }
+}
+
+TEST_CASE("a rule sets fields by others, takes values back and says so") {
+  ImportedJob job = job_with_names();
+  job.plan.tp = 8;
+  job.plan.recompute_layers = 4;
+  const Document file = Document::parse(
+      "f.json", R"({"effect": "plan.etp={plan.tp} plan.recompute_layers=- plan.tp?=2"})");
+  take_effect(read_effect(file.root().at("effect")), job);
+  CHECK(job.plan.etp == 8);
+  CHECK_FALSE(job.plan.recompute_layers);
+  CHECK(job.plan.tp == 8);
+  CHECK(filled("etp {plan.etp}: that of tp {plan.tp}{plan.cp}", job) == "etp 8: that of tp 8");
+}
+
+TEST_CASE("every rule that ships asks for what a job can have") {
+  const ForeignNames names = shipped();
+  CHECK(names.rules.size() > 8);
+  std::size_t rules = 0;
+  for (const auto& [step, all] : names.rules) {
+    for (const Rule& rule : all) {
+      CHECK((!rule.set.empty() || !rule.told.empty()));
+      ++rules;
+    }
+  }
+  CHECK(rules > 80);
 }
 
 TEST_CASE("flags that stand for others are none of them themselves") {

@@ -76,13 +76,11 @@ TEST_CASE("a setting that switches off undoes what the configuration switches on
 }
 
 TEST_CASE("a configuration that is named and not given is asked for") {
-  CHECK(
-      refusal_of_script("python train.py --config-name=gpt_5b trainer.devices=8\n") ==
-      "s.sh: names the configuration gpt_5b, which is not among the files; with it they would do");
+  CHECK(refusal_of_script("python train.py --config-name=gpt_5b trainer.devices=8\n") ==
+        "s.sh: names the configuration gpt_5b, which is not among the files; add it");
   CHECK(
       refusal_of_script("torchrun --nproc_per_node 8 train.py --model_name_or_path org/model\n") ==
-      "s.sh: names the model org/model and not its shape; that file or its config.json beside it "
-      "would do");
+      "s.sh: names the model org/model without its shape; add that file or its config.json");
 }
 
 TEST_CASE("NeMo's own words are read") {
@@ -277,8 +275,8 @@ TEST_CASE(
   CHECK(lists(job_of_files({{"s.sh", "torchrun --nproc_per_node 8 scripts/run_dpo.py --bf16\n"},
                             {"config.json", kLlama}})
                   .report.left_out,
-              "scripts/run_dpo.py: prefers one answer to another, which takes a second model; what "
-              "is predicted is training one model on the same tokens"));
+              "scripts/run_dpo.py: prefers one answer to another, which takes a second model; "
+              "prequel predicts training one model on the same tokens"));
 }
 
 TEST_CASE("how answers are generated says nothing of the training") {
@@ -500,9 +498,8 @@ TEST_CASE("what kept a shape from being read is said") {
         "s.sh: no --num-layers and --hidden-size found; it starts train.py; nothing of sizes.sh, "
         "which the script sources; give sizes.sh, too; --num-layers is left out: "
         "${L[$SLURM_ARRAY_TASK_ID]} could not be resolved; --env NAME=VALUE gives it; expected a "
-        "Megatron launch script, a configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML "
-        "(torchtitan), a Hugging Face or DeepSpeed config, or a training log (one without its "
-        "arguments: together with its launch script)");
+        "launch script, a configuration in YAML or TOML, a Hugging Face or DeepSpeed config, or a "
+        "training log (with its script)");
 }
 
 TEST_CASE("names of shapes and layouts that nothing reads are told") {
@@ -516,8 +513,8 @@ TEST_CASE("names of shapes and layouts that nothing reads are told") {
                                                    "--eval-batch-size", "$X (not resolved)"});
   REQUIRE(report.left_out.size() == 2);
   CHECK(report.left_out[0] ==
-        "--new-mlp-width 4: not known, though it may be of the model, its layout or its memory; "
-        "predicted without it");
+        "--new-mlp-width 4: unknown, but may change the model, its layout or its memory; predicted "
+        "without it");
   CHECK(report.left_out[1].starts_with("model.pp_size: "));
   CHECK(
       lists_part(job_of_script(kFlags + "--inner-ffn-dim 3\n").report.left_out, "--inner-ffn-dim"));

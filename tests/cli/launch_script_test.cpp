@@ -251,7 +251,7 @@ TEST_CASE("a known value outlives what may be set, and it is said") {
                                    "MBS=1\nif [ -f fast ]; then MBS=4; fi\nsource more.sh\n"
                                    "X=${NAME:-\"7B\"}\nif [ $X = 13B ]; then MBS=8; fi\n");
   CHECK(job.plan.mbs == 1);
-  CHECK(lists(job.report.assumed, "MBS stays 1: that it becomes 4 is not known here"));
+  CHECK(lists(job.report.assumed, "MBS stays 1: prequel cannot tell whether it becomes 4"));
   CHECK(
       lists(job.report.assumed, "nothing of more.sh, which the script sources; give more.sh, too"));
   CHECK(lists(job.report.assumed, "NAME=7B: the script's default"));
@@ -389,7 +389,7 @@ TEST_CASE("text without a flag is no launch script") {
   const std::string text = folder.with("notes.txt", "eight devices on one machine\n");
   CHECK(error_text([&] {
           (void)import_files({text, fixture("llama-2-7b-config.json")});
-        }) == text + ": nothing that prequel reads: no flags, no JSON object, no log");
+        }) == text + ": prequel reads nothing in it: no flags, no JSON object, no log");
 }
 
 TEST_CASE("a file that is no job is refused by what it looks like") {

@@ -121,9 +121,8 @@ TEST_CASE("a run that ends out of memory says so, with or without a time") {
 
 TEST_CASE("lines that were cut off or written into are reported") {
   CHECK(import_named({"interleaved.log"}).job.report.left_out ==
-        std::vector<std::string>{
-            fixture("interleaved.log") +
-            ": iteration lines that are cut off or written into: 2 (the first is line 53)"});
+        std::vector<std::string>{fixture("interleaved.log") +
+                                 ": 2 iteration lines are broken (the first is line 53)"});
 }
 
 TEST_CASE("the arguments of a log are the whole truth about the model") {
@@ -148,11 +147,8 @@ TEST_CASE("a log that times nothing but its start, or no model, is refused") {
   CHECK(error_text([&] { (void)import_files({start}); }) ==
         start + ": only start-up was timed (iteration lines: 1); at least two are needed");
   const std::string model =
-      ": no --num-layers and --hidden-size found; expected a Megatron launch script, a "
-      "configuration in YAML (NeMo, Megatron-Bridge, GPT-NeoX) or TOML (torchtitan), a Hugging "
-      "Face "
-      "or DeepSpeed config, or a training log (one without its arguments: together with its launch "
-      "script)";
+      ": no --num-layers and --hidden-size found; expected a launch script, a configuration in "
+      "YAML or TOML, a Hugging Face or DeepSpeed config, or a training log (with its script)";
   CHECK(error_text([&] { (void)import_named({"noise.log"}); }) == fixture("noise.log") + model);
   CHECK(error_text([&] { (void)import_named({"megatron-2021.log"}); }) ==
         fixture("megatron-2021.log") + model);

@@ -53,8 +53,8 @@ TEST_CASE("an axis of MaxText may take what is left, and parts of a sequence cou
   const ImportedJob open = trained(kModel + "per_device_batch_size=2");
   CHECK_FALSE(open.plan.gbs);
   CHECK(lists(open.report.left_out,
-              "MaxText's degrees: an axis takes what is left of the devices; --nodes N and "
-              "--cluster NAME say how many there are"));
+              "MaxText's degrees: an axis takes the remaining devices; --nodes N and --cluster "
+              "NAME give their number"));
 }
 
 TEST_CASE("degrees of MaxText beyond all measure are left open") {

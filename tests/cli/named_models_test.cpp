@@ -122,9 +122,8 @@ TEST_CASE("what files say of a named model goes over its own shape") {
   CHECK(job.model.hidden == 4096);
   CHECK(job.plan.gbs == 64);
   CHECK(lists(job.report.left_out,
-              "llama3_8b_pretrain_config: its batches, layout, precision and recomputation where "
-              "the command line does not say them; what it trains with by itself is not known "
-              "here"));
+              "llama3_8b_pretrain_config: prequel does not know the batches, layout, precision and "
+              "recomputation that it trains with by itself"));
 }
 
 TEST_CASE("a model that no known flag names is taken from the likeliest text, and that is said") {
@@ -165,8 +164,8 @@ TEST_CASE("a model that is named fills what the files leave out of its shape") {
       "torchrun --nproc_per_node 8 train.py --model_name_or_path llama-2-7b --hidden_size 4096 ";
   const ImportedJob job = job_of_script(start + "--num_layers 32 --seq_length 2048\n");
   CHECK(job.model.ffn_hidden == 11008);
-  CHECK(lists(job.report.assumed,
-              "what the files leave out of the shape: that of llama-2-7b, which they name"));
+  CHECK(
+      lists(job.report.assumed, "the rest of the shape: that of llama-2-7b, which the files name"));
   const ImportedJob other = job_of_script(start + "--num_layers 16 --seq_length 2048\n");
   CHECK(other.model.layers == 16);
   CHECK(lists(other.report.left_out,

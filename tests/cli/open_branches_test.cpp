@@ -64,7 +64,7 @@ TEST_CASE("options that a loop takes from the arguments are taken") {
   const ImportedJob alone = job_of_script(script);
   CHECK(alone.plan.mbs == 1);
   CHECK(alone.plan.zero == 1);
-  CHECK(lists(alone.report.assumed, "MBS stays 1: that it becomes $2 is not known here"));
+  CHECK(lists(alone.report.assumed, "MBS stays 1: prequel cannot tell whether it becomes $2"));
   const ImportedJob job = job_of_script(script, with("-z 2 --mbs 8"));
   CHECK(job.plan.mbs == 8);
   CHECK(job.plan.zero == 2);

@@ -2,14 +2,14 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/import/configs/python_values.hpp"
+#include "cli/import/python/python_values.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {
 namespace {
 
 std::string value(const std::string& text, const std::string& path) {
-  const ConfigValues values = python_values("c.py", text);
+  const auto values = python_values("c.py", text);
   const auto found = values.find(path);
   return found == values.end() ? "absent" : found->second;
 }
@@ -76,9 +76,9 @@ TEST_CASE("a program is refused by the line that makes it one") {
   const auto refusal = [](const std::string& text) {
     return error_text([&] { (void)python_values("c.py", text); });
   };
-  CHECK(
-      refusal("a = 1\n\ndef f():\n  return 1\n")
-          .starts_with("c.py: looks like a program in Python, which is not run (line 3: def f():"));
+  CHECK(refusal("a = 1\n\ndef f():\n  return 1\n")
+            .starts_with("c.py: looks like a program in Python, which prequel does not run (line "
+                         "3: def f():"));
   CHECK(refusal("a = 1\nif a:\n  b = 2\n").find("(line 2: if a:)") != std::string::npos);
   CHECK(refusal("print(1)\n").find("(line 1: print(1))") != std::string::npos);
   CHECK(refusal("a.append(1)\n").find("(line 1: a.append(1))") != std::string::npos);

@@ -54,7 +54,7 @@ TEST_CASE("a switch that nothing sets is off, and what else is added unseen is n
       job_of_script(begin + "if [ -f $X ]; then ARGS+=(--sequence-parallel)\n" + end);
   CHECK(open.plan.sequence_parallel == false);
   CHECK(lists(open.report.assumed,
-              "ARGS without --sequence-parallel: added under a condition that is not known here"));
+              "ARGS without --sequence-parallel: a condition that prequel cannot test adds it"));
 }
 
 TEST_CASE("a script that asks whether it has an argument is run without") {

@@ -84,8 +84,8 @@ TEST_CASE("hosts that launchers are given are counted") {
                       flags.substr(13))
             .gpus == 64);
   const std::string told =
-      "how many nodes and devices: no file says it; predicted with as few as the degrees of "
-      "parallelism need; --nodes N says it";
+      "nodes and devices: no file gives them; predicted with the fewest that the degrees need; "
+      "--nodes N says it";
   const std::string batch = "python pretrain_gpt.py --global-batch-size 8 " + flags.substr(13);
   CHECK(lists(job_of_script(batch).report.left_out, told));
   ImportNames names;
@@ -101,9 +101,8 @@ TEST_CASE("elements of an array may hold blanks") {
   const ImportedJob last = job_of_script(
       sizes + "for C in \"${S[@]}\"; do\n  read -r X L Y <<< \"$C\"\n" + kLaunch + "\ndone\n");
   CHECK(last.model.layers == 40);
-  CHECK(
-      lists(last.report.assumed,
-            "C=13b 40 5120: the last of what a loop goes through (C in 7b 32 4096, 13b 40 5120)"));
+  CHECK(lists(last.report.assumed,
+              "C=13b 40 5120: the last value of a loop (C in 7b 32 4096, 13b 40 5120)"));
   const std::string flags =
       "F=(\"--tensor-model-parallel-size 2\" --bf16)\nF+=(\"${F[@]}\")\nL=2\n";
   CHECK(job_of_script(flags + kLaunch + "\"${F[@]}\"\n").plan.tp == 2);
@@ -326,7 +325,7 @@ TEST_CASE("lines of Slurm in a submitted here-document are filled in") {
 TEST_CASE("a loop over known values is read for the last, and it is said") {
   const ImportedJob job = job_of_script("for L in 24 32; do\n" + kLaunch + "\ndone\n");
   CHECK(job.model.layers == 32);
-  CHECK(lists(job.report.assumed, "L=32: the last of what a loop goes through (L in 24, 32)"));
+  CHECK(lists(job.report.assumed, "L=32: the last value of a loop (L in 24, 32)"));
 }
 
 TEST_CASE("flags behind a comment that ended the command are not passed on") {

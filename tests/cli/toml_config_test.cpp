@@ -155,10 +155,9 @@ TEST_CASE("TOML without a model, of an unknown flavour or that means harm is ref
     const std::string text = error_text([&] { (void)job_of(toml); });
     return text.substr(std::min(text.size(), text.find("train.toml")));
   };
-  CHECK(refusal("[model]\nname = \"llama3\"\nflavor = \"9B\"\n") ==
-        "train.toml: names the model llama3 9B and not its shape; that file or its config.json "
-        "beside "
-        "it would do");
+  CHECK(
+      refusal("[model]\nname = \"llama3\"\nflavor = \"9B\"\n") ==
+      "train.toml: names the model llama3 9B without its shape; add that file or its config.json");
   CHECK(refusal("[training]\nseq_len = 8192\n").find("TOML (torchtitan)") != std::string::npos);
   CHECK(refusal("[model]\nname = \n").starts_with("train.toml: not TOML: line 2: "));
   std::string deep = "[model]\na = ";

@@ -32,17 +32,15 @@ TEST_CASE("programs that train no decoder are refused by name") {
 
 TEST_CASE("programs that train nothing are told") {
   CHECK(lists(job_of_script(script_of("tools/run_text_generation_server.py")).report.left_out,
-              "tools/run_text_generation_server.py: generates text; what is predicted is training "
-              "the same model"));
+              "tools/run_text_generation_server.py: generates text; prequel predicts training the "
+              "same model"));
   CHECK(lists(job_of_script(script_of("gpt_static_inference.py")).report.left_out,
-              "gpt_static_inference.py: generates text; what is predicted is training the same "
-              "model"));
+              "gpt_static_inference.py: generates text; prequel predicts training the same model"));
   CHECK(lists(job_of_script(script_of("hf2mcore_qwen.py")).report.left_out,
-              "hf2mcore_qwen.py: converts a checkpoint; what is predicted is training the same "
-              "model"));
+              "hf2mcore_qwen.py: converts a checkpoint; prequel predicts training the same model"));
   CHECK(lists(job_of_script(script_of("--module openrlhf.cli.train_rm")).report.left_out,
-              "openrlhf.cli.train_rm: trains a reward model on pairs of answers; what is predicted "
-              "is training one model on the same tokens"));
+              "openrlhf.cli.train_rm: trains a reward model on pairs of answers; prequel predicts "
+              "training one model on the same tokens"));
   for (const std::string& line :
        job_of_script(script_of("--module openrlhf.cli.train_sft")).report.left_out) {
     CHECK(line.find("openrlhf") == std::string::npos);

@@ -292,8 +292,7 @@ TEST_CASE("a configuration whose model is another file says which") {
       folder.with("p.yaml", "modules:\n  pre_trainer:\n    model: llama2_7B.yaml\n");
   CHECK(error_text([&] { (void)import_files({primus}); }) ==
         primus +
-            ": names the model llama2_7B.yaml and not its shape; that file or its config.json "
-            "beside it would do");
+            ": names the model llama2_7B.yaml without its shape; add that file or its config.json");
 }
 
 TEST_CASE("configurations of trainers go with a config of the model") {

@@ -144,8 +144,8 @@ Family family_of(const ForeignNames& names, const std::string& file, const std::
   std::vector<std::string> known;
   for (const auto& [family, words] : names.families) known.push_back(family);
   throw InputError(
-      fmt::format("{}: /model_type: {} is not a family that prequel knows{}; known: {}. If it is "
-                  "Llama in all but name, \"llama\" as its model_type would do",
+      fmt::format("{}: /model_type: {} is no family that prequel knows{}; known: {}; a copy of "
+                  "Llama is read with model_type \"llama\"",
                   file, in_quotes(type), did_you_mean(type, known), fmt::join(known, ", ")));
 }
 
@@ -286,10 +286,10 @@ void read_spans(Fields& fields, const Family& family, ImportedModel& model, Impo
     if (full == all) model.window = model.chunk = std::nullopt;
     model.full_every = full > 0 && full < all ? std::optional(all / full) : std::nullopt;
     if (model.full_every && all / *model.full_every != full) {
-      report.assumed.push_back(fmt::format(
-          "full attention in {} of {} layers, where layer_types have it in {}: it is in the last "
-          "of every so many",
-          all / *model.full_every, all, full));
+      report.assumed.push_back(
+          fmt::format("full attention in {} of {} layers, though layer_types have it in {}: "
+                      "prequel spaces it evenly",
+                      all / *model.full_every, all, full));
     }
   }
   const auto unless_all = [&](std::optional<std::int64_t>& tokens) {
@@ -399,10 +399,10 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
   model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
   leave_out(fields, job.report);
   if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != model.hidden) {
-    throw InputError(fmt::format(
-        "{}: /word_embed_proj_dim: {}, but hidden_size is {}: prequel knows no projections between "
-        "embedding and layers; without the key, embeddings are as wide as the model",
-        file, *width, *model.hidden));
+    throw InputError(
+        fmt::format("{}: /word_embed_proj_dim: {}, but hidden_size is {}; prequel prices no such "
+                    "projection, and predicts without the key",
+                    file, *width, *model.hidden));
   }
   const auto ignored = fields.unused();
   for (const std::string& key : ignored) {

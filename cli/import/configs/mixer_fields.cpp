@@ -65,7 +65,7 @@ class MixerReader {
     const Json* value = find(key);
     return value && value->is_boolean() ? value->get<bool>() : fallback;
   }
-  /// Strings of a list, or nothing.
+  /// Returns the words of a list; nothing where there is none.
   std::vector<std::string> words(const char* key) {
     std::vector<std::string> all;
     const Json* value = find(key);
@@ -85,7 +85,7 @@ class MixerReader {
   void put(const char* key, const Json& value) { model_.mixers[key] = value.dump(); }
   [[nodiscard]] std::int64_t layers() const { return model_.layers.value_or(0); }
 
-  /// The type of each layer as `type_of` says by its number, from 0.
+  /// Puts the type of each layer as `type_of` says by its number, from 0.
   template <class TypeOf>
   void put_types(const TypeOf& type_of) {
     Json types = Json::array();
@@ -95,6 +95,21 @@ class MixerReader {
     put("layer_types", types);
     model_.full_every.reset();
   }
+  /// Puts the types that a list, which repeats, has for layers; false where it is empty.
+  template <class Entry, class TypeOf>
+  bool put_listed(const std::vector<Entry>& list, const TypeOf& type_of) {
+    if (list.empty()) return false;
+    put_types([&](std::int64_t layer) {
+      return std::string(type_of(list[static_cast<std::size_t>(layer) % list.size()]));
+    });
+    return true;
+  }
+  /// Puts one type for the last of every so many layers, or for the one at `offset` among them.
+  void put_every(std::int64_t every, std::int64_t offset, const char* one, const char* others) {
+    put_types(
+        [&](std::int64_t layer) { return every > 0 && layer % every == offset ? one : others; });
+  }
+  static std::string as_it_is(const std::string& type) { return type; }
 
   void read_pattern() {
     std::string pattern;
@@ -124,12 +139,10 @@ class MixerReader {
   }
 
   void read_gated_delta() {
-    const std::vector<std::string> types = words("layer_types");
     const std::int64_t every = number("full_attention_interval", 4);
-    put_types([&](std::int64_t layer) -> std::string {
-      if (!types.empty()) return types[static_cast<std::size_t>(layer) % types.size()];
-      return (layer + 1) % every == 0 ? "full_attention" : "linear_attention";
-    });
+    if (!put_listed(words("layer_types"), as_it_is)) {
+      put_every(every, every - 1, "full_attention", "linear_attention");
+    }
     put("attn_output_gate", flag("attn_output_gate", true));
     model_.window.reset();
   }
@@ -154,18 +167,11 @@ class MixerReader {
   void read_kimi() {
     const Json* linear = find("linear_attn_config");
     if (!linear || !linear->is_object()) return;
-    const auto list = [&](const char* key) {
-      std::set<std::int64_t> all;
-      if (const auto found = linear->find(key); found != linear->end() && found->is_array()) {
-        for (const Json& one : *found) {
-          if (one.is_number_integer()) all.insert(one.get<std::int64_t>());
-        }
-      }
-      return all;
-    };
-    const std::set<std::int64_t> full = list("full_attn_layers");
+    const auto full = linear->find("full_attn_layers");
     put_types([&](std::int64_t layer) {
-      return full.contains(layer + 1) ? "full_attention" : "kimi_delta_attention";
+      const bool is = full != linear->end() && full->is_array() &&
+                      std::count(full->begin(), full->end(), Json(layer + 1)) > 0;
+      return is ? "full_attention" : "kimi_delta_attention";
     });
     const auto of = [&](const char* key, const char* to) {
       if (const auto found = linear->find(key);
@@ -184,14 +190,12 @@ class MixerReader {
   }
 
   void read_mamba_layers() {
-    const std::vector<std::string> types = words("layer_types");
     const std::vector<std::int64_t> attention = numbers("attn_layer_indices");
-    put_types([&](std::int64_t layer) -> std::string {
-      const auto place = static_cast<std::size_t>(layer);
-      const bool attends = types.empty() ? std::ranges::count(attention, layer) > 0
-                                         : types[place % types.size()] == "attention";
-      return attends ? "attention" : "mamba";
-    });
+    const auto type = [](bool attends) { return attends ? "attention" : "mamba"; };
+    if (!put_listed(words("layer_types"),
+                    [&](const std::string& is) { return type(is == "attention"); })) {
+      put_types([&](std::int64_t layer) { return type(std::ranges::count(attention, layer) > 0); });
+    }
     if (const auto shared = number("shared_intermediate_size", 0); shared > 0) {
       model_.experts.count ? model_.experts.shared_hidden = shared : model_.ffn_hidden = shared;
     }
@@ -204,26 +208,21 @@ class MixerReader {
   }
 
   void read_jamba() {
-    const std::int64_t period = number("attn_layer_period", 8);
-    const std::int64_t offset = number("attn_layer_offset", 4);
-    put_types([&](std::int64_t layer) {
-      return period > 0 && layer % period == offset ? "attention" : "mamba";
-    });
+    put_every(number("attn_layer_period", 8), number("attn_layer_offset", 4), "attention", "mamba");
     model_.experts.every = number("expert_layer_period", 2);
     put("mamba_num_heads", model_.hidden.value_or(1) * number("mamba_expand", 2));
     put("mamba_head_dim", 1);
   }
 
   void read_lightning() {
-    const std::vector<std::int64_t> softmax = numbers("attn_type_list");
+    static constexpr const char* kFull = "full_attention";
+    static constexpr const char* kOthers = "lightning_attention";
     const std::vector<std::string> types = words("layer_types");
-    put_types([&](std::int64_t layer) {
-      const auto place = static_cast<std::size_t>(layer);
-      const bool full = !softmax.empty() ? softmax[place % softmax.size()] == 1
-                        : !types.empty() ? types[place % types.size()] == "full_attention"
-                                         : (layer + 1) % 8 == 0;
-      return full ? "full_attention" : "lightning_attention";
-    });
+    const bool listed =
+        put_listed(numbers("attn_type_list"),
+                   [](std::int64_t is) { return is == 1 ? kFull : kOthers; }) ||
+        put_listed(types, [](const std::string& is) { return is == kFull ? kFull : kOthers; });
+    if (!listed) put_every(8, 7, kFull, kOthers);
     put("linear_num_key_heads", model_.heads.value_or(1));
     put("linear_key_head_dim", model_.head_dim.value_or(128));
     put("linear_conv_kernel_dim", 0);
@@ -232,11 +231,9 @@ class MixerReader {
 
   /// Full layers have heads of their own, which the file's keys for all are.
   void read_gemma() {
-    const std::vector<std::string> types = words("layer_types");
-    put_types([&](std::int64_t layer) -> std::string {
-      if (!types.empty()) return types[static_cast<std::size_t>(layer) % types.size()];
-      return (layer + 1) % 6 == 0 ? "full_attention" : "sliding_attention";
-    });
+    if (!put_listed(words("layer_types"), as_it_is)) {
+      put_every(6, 5, "full_attention", "sliding_attention");
+    }
     if (const auto size = number("global_head_dim", 0); size > 0) {
       put("swa_head_dim", model_.head_dim.value_or(256));
       model_.head_dim = size;
@@ -256,14 +253,8 @@ class MixerReader {
   }
 
   void read_mimo() {
-    const std::vector<std::int64_t> windowed = numbers("hybrid_layer_pattern");
-    if (!windowed.empty()) {
-      put_types([&](std::int64_t layer) {
-        return windowed[static_cast<std::size_t>(layer) % windowed.size()] == 1
-                   ? "sliding_attention"
-                   : "full_attention";
-      });
-    }
+    put_listed(numbers("hybrid_layer_pattern"),
+               [](std::int64_t is) { return is == 1 ? "sliding_attention" : "full_attention"; });
     const std::vector<std::int64_t> experts = numbers("moe_layer_freq");
     const auto first = std::ranges::find(experts, 1);
     if (!experts.empty()) {
@@ -275,7 +266,7 @@ class MixerReader {
   }
 
   void read_compressed() {
-    std::vector<std::int64_t> ratios = numbers("compress_ratios");
+    const std::vector<std::int64_t> ratios = numbers("compress_ratios");
     const auto type_of = [](std::int64_t ratio) {
       return ratio == 0   ? "window_attention"
              : ratio < 64 ? "compressed_attention"
@@ -285,11 +276,7 @@ class MixerReader {
     if (ratios.size() > held) {
       put("mtp_layer_types", Json::array({type_of(ratios[held])}));
     }
-    if (!ratios.empty()) {
-      put_types([&](std::int64_t layer) {
-        return type_of(ratios[static_cast<std::size_t>(layer) % ratios.size()]);
-      });
-    }
+    put_listed(ratios, type_of);
     put("compression_window", model_.window.value_or(128));
     put("q_lora_rank", number("q_lora_rank", 1024));
     put("moe_router_bias", true);

@@ -2,7 +2,7 @@
 
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/internevo.hpp"
-#include "cli/import/configs/python_values.hpp"
+#include "cli/import/python/python_values.hpp"
 
 namespace prequel {
 

@@ -1,12 +1,15 @@
 #include "cli/import/job/contradictions.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "hw/base/errors.hpp"
 
 namespace prequel {
@@ -41,28 +44,16 @@ class Contradictions {
   explicit Contradictions(const ImportedJob& job) : job_(job), plan_(job.plan) {}
 
   std::vector<std::string> find() {
-    check_same("--micro-batch-size", "train_micro_batch_size_per_gpu");
-    check_same("--global-batch-size", "train_batch_size");
+    problems_ = lines_of_rules("sizes that differ", job_);
     check_batch();
     check_devices();
     check_chunks();
-    check_sequence();
-    check_switches();
+    std::ranges::move(lines_of_rules("contradictions", job_), std::back_inserter(problems_));
     return std::move(problems_);
   }
 
  private:
   void problem(std::string text) { problems_.push_back(std::move(text)); }
-
-  void check_same(std::string_view flag, std::string_view key) {
-    const auto by_flag = job_.value(flag);
-    const auto by_key = job_.value(key);
-    if (!by_flag || !by_key || by_flag == by_key) return;
-    problem(
-        fmt::format("{} {} contradicts {} {} of the DeepSpeed config; Megatron-DeepSpeed refuses "
-                    "two that differ",
-                    flag, *by_flag, key, *by_key));
-  }
 
   /// DeepSpeed: train_batch_size = micro batch x accumulation steps x dp.
   void check_batch() {
@@ -154,40 +145,6 @@ class Contradictions {
         fmt::format("{} {}: the {} layers{} of a stage ({} / pp {}) do not divide by it, which "
                     "Megatron refuses; {} would do",
                     flag, value, stage, counted, units, stages, divisors(stage)));
-  }
-
-  void check_sequence() {
-    const auto length = job_.value("--seq-length");
-    const auto positions = job_.value("--max-position-embeddings");
-    if (!length || !positions || *length <= *positions) return;
-    problem(
-        fmt::format("--seq-length {} is longer than --max-position-embeddings {}, which "
-                    "Megatron refuses",
-                    *length, *positions));
-  }
-
-  void check_switches() {
-    if (job_.says("--fp16") && job_.says("--bf16")) {
-      problem("--fp16 and --bf16: Megatron takes one of them");
-    }
-    if (job_.says("--overlap-param-gather") && !job_.deepspeed) {
-      // A setting that a configuration leaves out may stand in its base.
-      if (!job_.says("--overlap-grad-reduce") && !job_.yaml_config) {
-        problem(
-            "--overlap-param-gather needs --overlap-grad-reduce, without which Megatron "
-            "refuses it");
-      }
-      if (plan_.zero.value_or(0) == 0) {
-        problem(
-            "--overlap-param-gather needs --use-distributed-optimizer, without which Megatron "
-            "refuses it");
-      }
-    }
-    if (plan_.recompute == Recompute::selective && job_.says("--recompute-method")) {
-      problem(
-          "--recompute-method: Megatron takes it with --recompute-granularity full only, not "
-          "with selective recomputation");
-    }
   }
 
   const ImportedJob& job_;

@@ -1,5 +1,9 @@
 #include "cli/import/job/foreign_names.hpp"
 
+#include <algorithm>
+
+#include "hw/base/lower_case.hpp"
+
 namespace prequel {
 namespace {
 
@@ -16,10 +20,24 @@ const std::string* of_ending(const ForeignNames::Names& map, std::string_view na
 
 }  // namespace
 
+const std::shared_ptr<const ForeignNames>& ForeignNames::none() {
+  static const auto none = std::make_shared<const ForeignNames>();
+  return none;
+}
+
 const Framework& ForeignNames::framework(std::string_view name) const {
   static const Framework none;
   const auto found = frameworks.find(name);
   return found == frameworks.end() ? none : found->second;
+}
+
+const Tokenizer* ForeignNames::tokenizer(std::string_view text) const {
+  const std::string lower = lower_case(std::string(text));
+  const auto found = std::ranges::find_if(tokenizers, [&](const Tokenizer& one) {
+    return std::ranges::any_of(
+        one.names, [&](const std::string& part) { return lower.find(part) != std::string::npos; });
+  });
+  return found == tokenizers.end() ? nullptr : &*found;
 }
 
 const std::string* ForeignNames::shape_number(std::string_view name) const {

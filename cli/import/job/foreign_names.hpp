@@ -3,8 +3,8 @@
 /// Names of other programs for what prequel reads: the files in data/import/.
 
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,11 +30,15 @@ struct Assignment {
 /// The settings that a flag makes, in their order.
 using Effect = std::vector<Assignment>;
 
-/// A setting that a framework makes where a job says nothing else.
-struct FrameworkDefault {
+/// A line of the report.
+enum class Line : std::uint8_t { assumed, left_out, read, refused };
+
+/// Settings that follow from what a job says: all conditions of `when` hold and none of `unless`.
+struct Rule {
+  std::vector<std::string> when, unless;  ///< job/job_rules.hpp
   Effect set;
-  std::string told;
-  std::vector<std::string> when, unless;  ///< flags: of any job that says those, and none of these
+  Line line{};
+  std::string told;  ///< no line where empty
 };
 
 /// A program that trains, as far as other tables need it.
@@ -45,7 +49,7 @@ struct Framework {
   std::vector<std::string> commands, flags;    ///< of it alone
   std::vector<std::vector<std::string>> keys;  ///< of its configurations alone: all of one list
   std::string model_key;                       ///< of them, the one that names the model
-  std::vector<FrameworkDefault> defaults;
+  std::vector<Rule> defaults;
 };
 
 /// Words of names, and what the number is of that has all of them.
@@ -54,7 +58,17 @@ struct NumberRule {
   std::string field;
 };
 
+struct Tokenizer {
+  std::string name;                ///< for people: "Llama 3"
+  std::vector<std::string> names;  ///< parts of what files call it, in lower case: "llama-3"
+  std::int64_t vocab{};            ///< rows that its models' embeddings have
+  std::int64_t words{};  ///< of its own, to which scripts may add: as many rows, if unsaid
+};
+
 struct ForeignNames {
+  /// Returns those of a job that no data file was read for.
+  static const std::shared_ptr<const ForeignNames>& none();
+
   using Names = std::map<std::string, std::string, std::less<>>;
   using Effects = std::map<std::string, Effect, std::less<>>;
   using Words = std::vector<std::string>;
@@ -93,12 +107,17 @@ struct ForeignNames {
   Words of_others;                       ///< parts of names of something else than the training
   Words of_parts;                        ///< parts of names of a part of the shape
   Words telling, harmless;               ///< parts of names that matter, and that do not for all
-  Words formats;                         ///< whole names of the products' format
   std::vector<UnpricedRow> unpriced;     ///< names that are refused: data/import/unpriced.json
   Names clusters;                        ///< of runs that name none, by the type of device
+  std::vector<Tokenizer> tokenizers;
+  std::int64_t usual_vocab{};                                   ///< rows, where none is known
+  std::map<std::string, std::vector<Rule>, std::less<>> rules;  ///< data/import/rules.json
 
   /// Returns the framework of that name; an empty one where no file has it.
   [[nodiscard]] const Framework& framework(std::string_view name) const;
+  /// Returns the first tokenizer of which a part of its name is in `text`, in any case of letters;
+  /// null if there is none.
+  [[nodiscard]] const Tokenizer* tokenizer(std::string_view text) const;
   /// Returns the field of a number whose name is one of these or ends in one; null if it is not.
   [[nodiscard]] const std::string* shape_number(std::string_view name) const;
 };

@@ -111,7 +111,7 @@ struct ImportedClue {
 /// A job as far as the files read so far say it; a file read later overrides.
 struct ImportedJob {
   /// Names of other programs for what is read; empty: prequel's alone.
-  std::shared_ptr<const ForeignNames> names = std::make_shared<const ForeignNames>();
+  std::shared_ptr<const ForeignNames> names = ForeignNames::none();
   ImportedModel model;
   PlanRequest plan;
   ImportedTorchtitan torchtitan;
@@ -187,6 +187,8 @@ struct ImportedJob {
   /// both here, though only one of them made the plan.
   std::map<std::string, std::int64_t, std::less<>> said;
   std::set<std::string, std::less<>> unresolved;  ///< flags whose value only a run would tell
+  /// Texts that rules ask for, too: of the user's words (user.plan.tp), of the stack (stack.name).
+  std::map<std::string, std::string, std::less<>> facts;
   ImportedMarks marks;
   ImportReport report;
 
@@ -200,15 +202,6 @@ struct ImportedJob {
     return found == said.end() ? std::nullopt : std::optional(found->second);
   }
 };
-
-/// Returns the number of units that the stages of a pipeline share out: layers, and embedding and
-/// head where they count as one.
-std::int64_t pipeline_units(const ImportedJob& job);
-
-/// Derives devices from nodes and the devices of a node, and nodes from those.
-void complete_devices(ImportedJob& job);
-/// Derives what follows from what was said (dp, nodes, vpp, batch sizes) and notes it as assumed.
-void complete(ImportedJob& job);
 
 /// Counts the parameters where enough of the model's shape is known. Throws InputError when it
 /// contradicts itself.
@@ -284,8 +277,8 @@ void each_latent_field(Latent& latent, const Visit& visit) {
   visit("qk_rope_head_dim", latent.rope);
   visit("v_head_dim", latent.value);
 }
-template <class Visit>
-void each_model_field(ImportedModel& model, const Visit& visit) {
+template <class Model, class Visit>
+void each_model_field(Model& model, const Visit& visit) {
   each_shape_field(model, visit);
   each_expert_field(model.experts, visit);
   each_latent_field(model.latent, visit);

@@ -19,8 +19,8 @@ namespace {
 
 using How = Assignment::How;
 
-template <class Visit>
-void each_own_field(ImportedJob& job, const Visit& visit) {
+template <class Job, class Visit>
+void each_own_field(Job& job, const Visit& visit) {
   visit("devices", job.gpus);
   visit("devices_per_node", job.gpus_per_node);
   visit("devices_per_task", job.gpus_per_task);
@@ -55,6 +55,9 @@ void each_own_field(ImportedJob& job, const Visit& visit) {
   visit("graphed", job.graphed);
   visit("keeps_gathers", job.keeps_gathers);
   visit("software", job.software);
+  visit("launch", job.launch);
+  visit("capacity_factor", job.capacity_factor);
+  visit("config_precision", job.config_precision);
   visit("flex_backend", job.marks.flex_backend);
   visit("flex_dispatcher", job.marks.flex_dispatcher);
   visit("fully_sharded", job.marks.fully_sharded);
@@ -64,6 +67,10 @@ void each_own_field(ImportedJob& job, const Visit& visit) {
   visit("recomputes_first_layers", job.recomputes_first_layers);
   visit("megatron_core", job.megatron_core);
   visit("deepspeed", job.deepspeed);
+  visit("deepspeed_config", job.deepspeed_config);
+  visit("script", job.script);
+  visit("shape_by_name", job.shape_by_name);
+  visit("yaml_config", job.yaml_config);
   visit("model_named", job.model_named);
   visit("yaml_config_file", job.yaml_config_file);
   visit("deepspeed_config_file", job.deepspeed_config_file);
@@ -76,8 +83,8 @@ void each_own_field(ImportedJob& job, const Visit& visit) {
 }
 
 /// Calls `visit` with the field of that name; false where no job has one.
-template <class Visit>
-bool with_field(ImportedJob& job, std::string_view path, const Visit& visit) {
+template <class Job, class Visit>
+bool with_field(Job& job, std::string_view path, const Visit& visit) {
   constexpr std::string_view kPlan = "plan.";
   constexpr std::string_view kModel = "model.";
   bool found = false;
@@ -115,8 +122,12 @@ std::optional<Value> value_of(const std::string& text) {
   }
 }
 
+constexpr std::string_view kTakenBack = "-";
+constexpr std::size_t kWhole = 1 << 12;  // bytes of a value
+
 template <class Value>
 bool set(std::optional<Value>& field, const Assignment& one) {
+  if (one.value == kTakenBack) return field.reset(), true;
   const std::optional<Value> value = value_of<Value>(one.value);
   if (!value) return false;
   if (one.how == How::if_open && field) return true;
@@ -128,6 +139,7 @@ bool set(std::optional<Value>& field, const Assignment& one) {
 }
 template <Worded Enum>
 bool set(std::optional<WordSet<Enum>>& field, const Assignment& one) {
+  if (one.value == kTakenBack) return field.reset(), true;
   const auto words = of_cell(one.value, Domain<WordSet<Enum>>{});
   if (!words) return false;
   if (one.how == How::if_open && field) return true;
@@ -220,7 +232,8 @@ bool assign(const Assignment& one, ImportedJob& job) {
 
 void take_effect(const Effect& effect, ImportedJob& job, const std::string& said) {
   for (const Assignment& one : effect) {
-    (void)assign(one.value == "*" ? Assignment{one.field, one.how, said} : one, job);
+    (void)assign({one.field, one.how, one.value == "*" ? said : filled(one.value, job, kWhole)},
+                 job);
   }
 }
 
@@ -242,19 +255,56 @@ Effect read_effect(const Cursor& text) {
     Assignment& read = effect.emplace_back(
         Assignment{one.substr(0, length), how,
                    equals == std::string::npos ? std::string() : one.substr(equals + 1)});
-    if (!assign(read, scratch)) {
+    const bool by_field = read.value.starts_with('{');
+    if (!assign({read.field, read.how, by_field ? std::string(kTakenBack) : read.value}, scratch)) {
       text.problem(fmt::format("{}: no field of a job with such a value", in_quotes(one)));
     }
   }
   return effect;
 }
 
-bool is_open(std::string_view field, ImportedJob& job) {
+bool is_open(std::string_view field, const ImportedJob& job) {
   bool open = false;
   (void)with_field(job, field, [&](const auto& one) {
     if constexpr (requires { one.has_value(); }) open = !one.has_value();
   });
   return open;
+}
+
+std::optional<std::string> text_of(std::string_view name, const ImportedJob& job) {
+  std::optional<std::string> text;
+  const bool field = with_field(job, name, [&](const auto& one) {
+    if constexpr (std::is_same_v<decltype(one), const std::optional<bool>&>) {
+      if (one) text = *one ? "true" : "false";
+    } else if constexpr (requires { one.has_value(); }) {
+      if (one) text = cell_of(*one);
+    } else if constexpr (std::is_same_v<decltype(one), const bool&>) {
+      if (one) text = "true";
+    } else if constexpr (std::is_same_v<decltype(one), const std::string&>) {
+      if (!one.empty()) text = one;
+    } else {
+      if (!one.empty()) text = one.front();
+    }
+  });
+  if (field) return text;
+  if (const auto said = job.value(name)) return std::to_string(*said);
+  if (const auto* fact = find_name(job.facts, name)) return *fact;
+  constexpr std::string_view kOf = "of.";
+  constexpr std::string_view kOpen = "open.";
+  const bool is = (name.starts_with(kOf) && job.is_of(name.substr(kOf.size()))) ||
+                  (name.starts_with(kOpen) && job.unresolved.contains(name.substr(kOpen.size())));
+  return is ? std::optional<std::string>("true") : std::nullopt;
+}
+
+std::string filled(std::string_view text, const ImportedJob& job, std::size_t limit) {
+  std::string all;
+  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{')) {
+    const std::size_t end = std::min(text.find('}', at), text.size() - 1);
+    all += text.substr(0, at);
+    all += printable(text_of(text.substr(at + 1, end - at - 1), job).value_or(""), limit);
+    text.remove_prefix(end + 1);
+  }
+  return all += text;
 }
 
 std::optional<std::int64_t>* number_field(std::string_view field, ImportedJob& job) {

@@ -20,7 +20,8 @@ struct ImportedJob;
 /// is a problem of the document.
 Effect read_effect(const Cursor& text);
 
-/// Sets the fields; a value `*` stands for what is said.
+/// Sets the fields; a value `*` stands for what is said, `{plan.tp}` for that of a field, and `-`
+/// takes a value back.
 void take_effect(const Effect& effect, ImportedJob& job, const std::string& said = {});
 
 /// Sets the field; false where no job has one of that name, or it cannot have that value.
@@ -30,7 +31,15 @@ inline bool assign(std::string field, std::string value, ImportedJob& job) {
 }
 
 /// Tests whether nothing says the field yet.
-bool is_open(std::string_view field, ImportedJob& job);
+bool is_open(std::string_view field, const ImportedJob& job);
+
+/// Returns the value of a field, a flag, a key or a fact as text; nothing where none is said.
+/// `of.levanter` and `open.--nnodes` are "true" for files of that framework, and for a flag that
+/// is not resolved.
+std::optional<std::string> text_of(std::string_view name, const ImportedJob& job);
+
+/// Replaces `{plan.tp}` by the value of that field, as a message may show it.
+std::string filled(std::string_view text, const ImportedJob& job, std::size_t limit = 60);
 
 /// Returns the whole number of that name; null where no job has one.
 std::optional<std::int64_t>* number_field(std::string_view field, ImportedJob& job);

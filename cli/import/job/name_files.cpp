@@ -1,5 +1,8 @@
 #include "cli/import/job/name_files.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/import/job/imported_job.hpp"
@@ -42,6 +45,26 @@ std::string text_at(const Cursor& root, std::string_view key) {
   return found ? found->text() : std::string();
 }
 
+/// Reads a rule; its line stands under `told`, or under what it is.
+Rule read_rule(const Cursor& one) {
+  constexpr std::pair<const char*, Line> kLines[] = {{"told", Line::assumed},
+                                                     {"assumed", Line::assumed},
+                                                     {"left_out", Line::left_out},
+                                                     {"read", Line::read},
+                                                     {"refused", Line::refused}};
+  Rule rule;
+  rule.when = words_at(one, "when");
+  rule.unless = words_at(one, "unless");
+  if (const auto set = one.find("set")) rule.set = read_effect(*set);
+  for (const auto& [key, line] : kLines) {
+    const auto told = one.find(key);
+    if (!told) continue;
+    rule.line = line;
+    rule.told = told->text();
+  }
+  return rule;
+}
+
 void check_number(const Cursor& at, const std::string& field) {
   ImportedJob job;
   if (number_field(field, job) == nullptr) at.problem("no number of a job is called so");
@@ -81,7 +104,6 @@ void read_names(const Document& file, ForeignNames& names) {
   names.of_parts = words_at(root, "of_parts");
   names.telling = words_at(root, "telling");
   names.harmless = words_at(root, "harmless");
-  names.formats = words_at(root, "formats");
   file.finish();
 }
 
@@ -101,10 +123,7 @@ void read_framework(const Document& file, const std::string& name, ForeignNames&
     for (const Cursor& list : lists->items()) read.keys.push_back(read_words(list));
   }
   if (const auto defaults = root.find("defaults")) {
-    for (const Cursor& one : defaults->items()) {
-      read.defaults.push_back({read_effect(one.at("set")), one.at("told").text(),
-                               words_at(one, "when"), words_at(one, "unless")});
-    }
+    for (const Cursor& one : defaults->items()) read.defaults.push_back(read_rule(one));
   }
   read_texts(root, "clusters", names.clusters);
   read_texts(root, "flavours", names.flavours);
@@ -156,6 +175,45 @@ void read_programs(const Document& file, ForeignNames& names) {
   file.finish();
 }
 
+void read_tokenizers(const Document& file, ForeignNames& names) {
+  const Cursor root = file.root();
+  expect_schema(root, "prequel/tokenizers/1");
+  names.usual_vocab = root.at("usual").integer(1, 1LL << 24);
+  for (const Cursor& one : root.at("tokenizers").items()) {
+    Tokenizer& read = names.tokenizers.emplace_back();
+    read.name = one.at("name").text();
+    read.names = words_at(one, "names");
+    read.vocab = one.at("vocab_size").integer(1, 1LL << 24);
+    const auto words = one.find("words");
+    read.words = words ? words->integer(1, 1LL << 24) : read.vocab;
+    (void)one.find("origin");
+  }
+  file.finish();
+}
+
+void read_rules(const Document& file, ForeignNames& names) {
+  const Cursor root = file.root();
+  expect_schema(root, "prequel/rules/1");
+  each_member(root, "steps", [&](const std::string& step, const Cursor& rules) {
+    for (const Cursor& rule : rules.items()) names.rules[step].push_back(read_rule(rule));
+  });
+  file.finish();
+}
+
+/// Files that are one of a kind; all others are of frameworks.
+struct OneOfAKind {
+  std::string_view name;
+  void (*read)(const Document& file, ForeignNames& names);
+};
+constexpr OneOfAKind kOneOfAKind[] = {{"names", read_names},
+                                      {"families", read_families},
+                                      {"programs", read_programs},
+                                      {"tokenizers", read_tokenizers},
+                                      {"rules", read_rules},
+                                      {"unpriced", [](const Document& file, ForeignNames& names) {
+                                         names.unpriced = read_unpriced(file);
+                                       }}};
+
 }  // namespace
 
 ForeignNames read_foreign_names(const Library& library) {
@@ -164,16 +222,21 @@ ForeignNames read_foreign_names(const Library& library) {
   for (const std::string& name : library.names("import")) {
     const Document file = library.open("import", name);
     all += file.json().dump();
-    const bool framework =
-        file.json().contains("schema") && file.json()["schema"] == "prequel/framework/1";
-    if (framework) read_framework(file, name, names);
+    const auto* const known = std::ranges::find(kOneOfAKind, name, &OneOfAKind::name);
+    if (known != std::end(kOneOfAKind)) {
+      known->read(file, names);
+    } else if (file.json().contains("schema") && file.json()["schema"] == "prequel/framework/1") {
+      read_framework(file, name, names);
+    }
   }
-  read_names(library.open("import", "names"), names);
-  read_families(library.open("import", "families"), names);
-  read_programs(library.open("import", "programs"), names);
-  names.unpriced = read_unpriced(library.open("import", "unpriced"));
   library.note_input("import", "frameworks", all);
   return names;
+}
+
+std::shared_ptr<const ForeignNames> names_of_library(const Library* library) {
+  const Library own({});
+  return std::make_shared<const ForeignNames>(
+      read_foreign_names(library == nullptr ? own : *library));
 }
 
 }  // namespace prequel

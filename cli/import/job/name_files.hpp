@@ -2,6 +2,7 @@
 
 /// Reads what other programs call a job's settings from the files in data/import/.
 
+#include <memory>
 #include <string>
 
 #include "cli/import/job/foreign_names.hpp"
@@ -13,6 +14,9 @@ class Library;
 
 /// Reads all files of data/import/. Throws InputError with every problem of the first that has any.
 ForeignNames read_foreign_names(const Library& library);
+
+/// Reads them for jobs; without a library those that the program brings along.
+std::shared_ptr<const ForeignNames> names_of_library(const Library* library);
 
 /// Reads a `prequel/foreign-names/1` file. Throws InputError with every problem of the file.
 void read_names(const Document& file, ForeignNames& names);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/job_fields.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/lower_case.hpp"
 
@@ -21,11 +22,6 @@ using Count = std::optional<std::int64_t>;
 bool is_true(std::string_view value) {
   return value.empty() || value == "true" || value == "True" || value == "1" || value == "yes";
 }
-
-/// Formats of products, as words of any program say them.
-constexpr std::pair<std::string_view, const char*> kFormatWords[] = {
-    {"bf16", "bf16"},    {"bfloat16", "bf16"}, {"fp16", "fp16"},
-    {"float16", "fp16"}, {"fp32", "fp32"},     {"float32", "fp32"}};
 
 }  // namespace
 
@@ -61,66 +57,19 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
   return std::nullopt;
 }
 
-namespace {
-
-/// `--activation-fn relu`: the MLP's.
-std::string activation_of(const std::string& word) {
-  if (word == "gelu_new") return "gelu";
-  if (word == "squared_relu" || word == "relu2") return "squared-relu";
-  return named<Mlp>(word) ? word : std::string();
-}
-
-/// `--strategy deepspeed_stage_2`, `--dist_plan zero3`, `--strategy fsdp`: how states are sharded.
-std::string sharding_of(const std::string& word) {
-  for (const char stage : {'1', '2', '3'}) {
-    for (const char* before : {"zero", "zero_", "zero-", "stage", "stage_"}) {
-      if (word.find(std::string(before) + stage) != std::string::npos) return {stage};
-    }
-  }
-  return word.find("fsdp") != std::string::npos ? "3" : "";
-}
-
-}  // namespace
-
 std::optional<EffectByName> effect_by_name(const ForeignNames& names, const std::string& flag,
                                            const std::string& value) {
-  const std::string name = own_name(flag);
-  const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  const auto effect = [&](const char* field, std::string set, const char* what) {
-    return EffectByName{value.empty() ? flag : flag + " " + value, field, std::move(set), what};
-  };
-  const bool ends = name.ends_with("checkpoint") || name.ends_with("ckpt");
-  const bool repeats = ends || has("checkpointing") || has("recompute") || has("remat");
-  const bool of_layers =
-      has("grad") || has("activation") || has("act_") || has("recompute") || has("remat");
-  if (repeats && of_layers && is_true(value)) {
-    return effect("plan.recompute", "full", "recompute full");
-  }
-  if (has("cpu_offload") && !has("act") && is_true(value)) {
-    const bool all = has("fsdp") || has("param");
-    return effect("plan.offload", all ? "optimizer+params" : "optimizer",
-                  all ? "offload optimizer and parameters" : "offload optimizer");
-  }
-  const std::string word = lower_case(value);
-  const bool ways =
-      has("strategy") || has("plugin") || has("dist") || has("dp_type") || name == "parallelism";
-  if (std::string stage = ways ? sharding_of(word) : ""; !stage.empty()) {
-    return effect("plan.zero", std::move(stage), "how states are sharded");
-  }
-  const bool function = name.starts_with("activation") || name.starts_with("hidden_act");
-  if (std::string mlp = function ? activation_of(word) : ""; !mlp.empty()) {
-    return effect("model.mlp", std::move(mlp), "the MLP");
-  }
-  if ((name == "no_fp16" || name == "no_bf16") && is_true(value)) {
-    return effect("plan.precision", "fp32", "products in fp32");
-  }
-  const bool format = std::ranges::find(names.formats, name) != names.formats.end();
-  for (const auto& [known, precision] : kFormatWords) {
-    const bool as_switch = name == known || name == "use_" + std::string(known);
-    if (!(format && word == known) && !(as_switch && is_true(value))) continue;
-    return effect("plan.precision", precision, "the format of products");
-  }
-  return std::nullopt;
+  ImportedJob asked;
+  asked.facts = {{"name", own_name(flag)}, {"value", lower_case(value)}};
+  if (is_true(value)) asked.facts.emplace("on", "true");
+  const std::vector<Rule>* const rules = find_name(names.rules, "names");
+  if (rules == nullptr) return std::nullopt;
+  const auto rule =
+      std::ranges::find_if(*rules, [&](const Rule& one) { return applies(one, asked); });
+  if (rule == rules->end()) return std::nullopt;
+  const Assignment& set = rule->set.front();
+  return EffectByName{value.empty() ? flag : flag + " " + value, set.field,
+                      filled(set.value, asked), rule->told};
 }
 
 namespace {
@@ -168,7 +117,7 @@ void take_by_names(ImportedJob& job) {
     if (target == value) continue;
     if (!target && known && is_of_layers(field)) {
       job.report.left_out.push_back(
-          fmt::format("{} {}: not known, though it may be of the model, its layout or its memory; "
+          fmt::format("{} {}: unknown, but may change the model, its layout or its memory; "
                       "predicted without it",
                       flag, value));
       continue;
@@ -218,10 +167,9 @@ void tell_by_names(std::size_t first, ImportedJob& job) {
     const std::string name = own_name(report.ignored[i]);
     const bool resolved = report.ignored[i].find("(not resolved)") == std::string::npos;
     if (resolved && has_part(name, job.names->telling) && !has_part(name, job.names->harmless)) {
-      report.left_out.push_back(
-          fmt::format("{}: not known, though it may be of the model, its layout or its memory; "
-                      "predicted without it",
-                      report.ignored[i]));
+      report.left_out.push_back(fmt::format(
+          "{}: unknown, but may change the model, its layout or its memory; predicted without it",
+          report.ignored[i]));
     } else {
       others.push_back(std::move(report.ignored[i]));
     }

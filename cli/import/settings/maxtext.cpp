@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/job/job_completion.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/words.hpp"
@@ -113,8 +114,8 @@ void assume_maxtext_defaults(ImportedJob& job) {
   std::int64_t shards = 1;
   if (inside.empty() || between.empty()) {
     job.report.left_out.emplace_back(
-        "MaxText's degrees: an axis takes what is left of the devices; --nodes N and --cluster "
-        "NAME say how many there are");
+        "MaxText's degrees: an axis takes the remaining devices; --nodes N and --cluster NAME give "
+        "their number");
     plan.zero = 3;
   } else {
     std::int64_t ranks = 1;  // with sequences of their own

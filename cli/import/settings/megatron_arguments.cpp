@@ -252,7 +252,7 @@ class Arguments {
     } else if (names(value, "no_shard") || value == "3" || names(value, "ddp") || value == "c10d") {
       plan.zero = 0;
     } else {
-      leave_out("--fsdp", value, "says that states are sharded, not how; --zero N does");
+      leave_out("--fsdp", value, "does not say how states are sharded; --zero N does");
     }
   }
 
@@ -284,16 +284,16 @@ class Arguments {
     }
     if (!seen_.insert("several").second) return;
     job_.report.left_out.push_back(
-        fmt::format("{} {}: prefers one answer to another, with a second model or in pairs; what "
-                    "is predicted is training one model on the same tokens",
+        fmt::format("{} {}: compares answers with a second model or in pairs; prequel predicts "
+                    "training one model on the same tokens",
                     flag, printable(value)));
   }
 
   bool reinforced(const std::string& flag, const std::string& value) {
     if (!seen_.insert("reinforced").second) return true;
     job_.report.left_out.push_back(
-        fmt::format("{} {}: learns by reinforcement, which takes several models and generates "
-                    "text; what is predicted is training one model on the same tokens",
+        fmt::format("{} {}: learns by reinforcement with several models and generated text; "
+                    "prequel predicts training one model on the same tokens",
                     flag, printable(value)));
     return true;
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/job/job_rules.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/schedules.hpp"
@@ -30,8 +31,7 @@ void follow_batches(ImportedJob& job) {
     job.gradient_accumulation_steps = std::max<std::int64_t>(1, local / *plan.mbs);
   if (pipeline && plan.gbs) {
     job.report.assumed.push_back(
-        "the global batch in one pipeline, also where ranks would accumulate gradients over "
-        "several");
+        "one pipeline takes the global batch, though ranks may accumulate gradients over several");
   }
 }
 
@@ -90,27 +90,10 @@ void look_up_flavour(const Library* library, ImportedJob& job) {
 
 void assume_torchtitan_defaults(ImportedJob& job) {
   if (!job.torchtitan.said()) return;
-  PlanRequest& plan = job.plan;
   follow_batches(job);
   follow_sharding(job);
   follow_schedule(job);
-  if (plan.tp.value_or(1) > 1) plan.sequence_parallel = true;
-  if (!plan.precision) {
-    plan.precision = Precision::bf16;
-    job.report.assumed.emplace_back("precision bf16: torchtitan's mixed_precision_param");
-  }
-  if (plan.precision == Precision::fp8 && !plan.fp8_recipe) plan.fp8_recipe = Fp8Recipe::current;
-  if (!plan.recompute) {
-    plan.recompute = Recompute::selective;
-    job.report.assumed.emplace_back(
-        "recompute selective: torchtitan's, as no activation_checkpoint.mode says otherwise");
-  }
-  if (plan.recompute == Recompute::selective && !plan.recompute_modules) {
-    plan.recompute_modules = WordSet<RecomputeModule>{RecomputeModule::blocks};
-    job.report.assumed.emplace_back(
-        "recompute_modules blocks: torchtitan's, as no selective_ac_option says otherwise");
-  }
-  if (!plan.compile) plan.compile = job.says("--compile");
+  follow_rules("torchtitan", job);
 }
 
 }  // namespace prequel

@@ -55,7 +55,7 @@ void take_way(const std::string& flag, const std::string& value, ImportedJob& jo
     if (!plan.base_precision) plan.base_precision = BaseFormat::nf4;
   } else {
     plan.tuning = Tuning::lora;
-    leave_out(job, flag, value, "another kind of adapter; what is predicted is LoRA");
+    leave_out(job, flag, value, "another kind of adapter; predicted as LoRA");
   }
 }
 
@@ -66,7 +66,7 @@ void take_bits(const std::string& flag, const std::string& value, ImportedJob& j
   } else if (value == "8") {
     job.plan.base_precision = BaseFormat::int8;
   } else if (!is_off(value) && value != "16") {
-    leave_out(job, flag, value, "4 or 8 bits are priced; what is predicted is 16");
+    leave_out(job, flag, value, "prequel prices 4 or 8 bits; predicted with 16");
   }
 }
 
@@ -84,7 +84,7 @@ void take_targets(const std::string& flag, const std::string& value, ImportedJob
   if (is_off(value)) return;
   const WordSet<AdapterTarget> targets = named_targets(value);
   if (targets.empty()) {
-    return leave_out(job, flag, value, "no modules that are known; what is predicted is all");
+    return leave_out(job, flag, value, "unknown modules; predicted with all");
   }
   WordSet<AdapterTarget> all = job.plan.lora_targets.value_or(WordSet<AdapterTarget>{});
   for (const AdapterTarget each : all_of<AdapterTarget>()) {
@@ -168,17 +168,6 @@ void take_preference(const std::string& flag, const std::string& value, Imported
   }
 }
 
-/// Quantised weights that a model's name tells.
-void assume_named_base(ImportedJob& job) {
-  if (job.plan.base_precision) return;
-  const std::string name = lower_case(job.model_named);
-  const bool grouped = name.find("gptq") != std::string::npos;
-  if (!grouped && name.find("awq") == std::string::npos) return;
-  job.plan.base_precision = BaseFormat::gptq_int4;
-  job.report.assumed.push_back(fmt::format("base_precision gptq-int4: by the model's name{}",
-                                           grouped ? "" : "; AWQ's groups have as many bits"));
-}
-
 }  // namespace
 
 bool take_objective(const std::string& flag, const std::string& value, ImportedJob& job) {
@@ -251,33 +240,6 @@ bool take_tuning(const std::string& name, const std::string& flag, const std::st
   }
   job.said.try_emplace(flag, 1);
   return true;
-}
-
-void assume_tuning_defaults(ImportedJob& job) {
-  constexpr std::int64_t kUsualRank = 8;
-  PlanRequest& plan = job.plan;
-  if (!plan.tuning && plan.base_precision) plan.tuning = Tuning::lora;  // nothing else could learn
-  if (plan.tuning && *plan.tuning != Tuning::full) assume_named_base(job);
-  if (!plan.tuning) return;
-  const bool by_default =
-      (job.says("--finetuning-type") || job.says("--adapter")) && !job.says(kSingleQuantization);
-  if (plan.base_precision == BaseFormat::nf4 && (by_default || job.says("--double-quantization"))) {
-    plan.base_precision = BaseFormat::nf4_double;
-  }
-  if (*plan.tuning == Tuning::full) {
-    plan.lora_rank.reset();
-    plan.lora_targets.reset();
-    plan.lora_dropout.reset();
-    return;
-  }
-  if (!plan.lora_rank) {
-    plan.lora_rank = kUsualRank;
-    job.report.assumed.emplace_back("lora_rank 8: PEFT's and LLaMA-Factory's, as none is said");
-  }
-  if (!plan.lora_targets && job.says("--finetuning-type")) {
-    plan.lora_targets = WordSet<AdapterTarget>{AdapterTarget::all};
-    job.report.assumed.emplace_back("lora_targets all: LLaMA-Factory's, as none are said");
-  }
 }
 
 }  // namespace prequel

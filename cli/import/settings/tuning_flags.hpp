@@ -21,7 +21,4 @@ bool take_tuning(const std::string& name, const std::string& flag, const std::st
 /// Tests whether there is such a reader.
 bool is_tuning_reader(std::string_view name);
 
-/// Fills what such a job leaves to its program: LLaMA-Factory's and PEFT's rank of 8.
-void assume_tuning_defaults(ImportedJob& job);
-
 }  // namespace prequel

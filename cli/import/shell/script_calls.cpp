@@ -226,8 +226,8 @@ void ScriptReader::repeat(const std::vector<std::string>& repetition) {
   });
   if (open || repetition.size() < 2 || !is_variable_name(repetition.front())) return;
   if (repetition.size() > 2) {
-    assume(fmt::format("{0}={1}: the last of what a loop goes through ({0} in {2})",
-                       repetition.front(), printable(with_blanks(repetition.back())),
+    assume(fmt::format("{0}={1}: the last value of a loop ({0} in {2})", repetition.front(),
+                       printable(with_blanks(repetition.back())),
                        printable(with_blanks(fmt::format(
                            "{}", fmt::join(repetition.begin() + 1, repetition.end(), ", "))))));
   }

@@ -474,17 +474,17 @@ void ScriptReader::assign(const std::string& name, std::string value, bool optio
                      !is_unknown(known->second) && known->second != value;
   if (keeps && optional && value.starts_with(known->second)) {
     assume(fmt::format(
-        "{} without {}: added under a condition that is not known here", name,
+        "{} without {}: a condition that prequel cannot test adds it", name,
         printable(trimmed(std::string_view(value).substr(known->second.size())), kLongestTold)));
     return;
   }
   if (keeps && (optional || is_unknown(value))) {
-    assume(fmt::format("{} stays {}: that it becomes {} is not known here", name,
+    assume(fmt::format("{} stays {}: prequel cannot tell whether it becomes {}", name,
                        printable(known->second, kLongestTold), printable(value, kLongestTold)));
     return;
   }
   if (optional) {
-    assume(fmt::format("{}={}: under a condition that is not known here", name,
+    assume(fmt::format("{}={}: a condition that prequel cannot test sets it", name,
                        printable(value, kLongestTold)));
   }
   set(name, std::move(value));

@@ -1,4 +1,4 @@
-#include "cli/import/configs/python_values.hpp"
+#include "cli/import/python/python_values.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -21,6 +21,8 @@
 
 namespace prequel {
 namespace {
+
+using PythonValues = std::map<std::string, std::string>;
 
 constexpr std::size_t kLongestPython = 1u << 20;
 constexpr std::size_t kMostValues = 1u << 18;  // with those that names stand for
@@ -85,9 +87,28 @@ double power(double base, double exponent) {
   return product;
 }
 
+/// `[0] * 3` and `[0] + [1]` of numbers.
+Value combined_list(std::string_view sign, const Value& left, const Value& right) {
+  const bool joins = sign == "+" && right.kind == Value::Kind::list;
+  const double times = joins ? 1 : sign == "*" && right.whole ? right.number : -1;
+  const double size = static_cast<double>(left.size) * times;
+  const bool numbers = std::ranges::all_of(left.items, &Value::counts) &&
+                       std::ranges::all_of(right.items, &Value::counts);
+  if (!numbers || !(times >= 0) || size > static_cast<double>(kMostValues)) return {};
+  Value all;
+  all.kind = Value::Kind::list;
+  for (double i = 0; i < times; ++i) {
+    all.items.insert(all.items.end(), left.items.begin(), left.items.end());
+  }
+  if (joins) all.items.insert(all.items.end(), right.items.begin(), right.items.end());
+  all.size = static_cast<std::size_t>(size) + (joins ? right.size : 1);
+  return all;
+}
+
 Value combined(std::string_view sign, const Value& left, const Value& right) {
   const bool texts = left.kind == Value::Kind::text && right.kind == Value::Kind::text;
   if (sign == "+" && texts) return text_of(left.text + right.text);
+  if (left.kind == Value::Kind::list) return combined_list(sign, left, right);
   if (!left.counts() || !right.counts()) return {};
   const double a = left.number;
   const double b = right.number;
@@ -131,9 +152,9 @@ class Reader {
         budget_(file_ + ": Python",
                 {.units = kMostValues, .too_many = "of more than 262,144 values"}) {}
 
-  ConfigValues read() {
+  PythonValues read() {
     while (to_next_statement()) statement();
-    ConfigValues values;
+    PythonValues values;
     for (const auto& [name, value] : names_) {
       // A constant says nothing by itself where others are made of it.
       const bool constant =
@@ -186,8 +207,8 @@ class Reader {
     const auto before = text_.substr(0, at);
     const std::string_view line = text_.substr(at, text_.find('\n', at) - at);
     throw InputError(fmt::format(
-        "{}: looks like a program in Python, which is not run (line {}: {}); its log, its launch "
-        "script or a configuration, in Python one of plain assignments, would do",
+        "{}: looks like a program in Python, which prequel does not run (line {}: {}); give its "
+        "log, launch script or configuration",
         file_, 1 + std::count(before.begin(), before.end(), '\n'), printable(trimmed(line))));
   }
 
@@ -315,6 +336,7 @@ class Reader {
       if ((sign != "+" && sign != "-") || rest().substr(1, 1) == "=") return left;
       ++at_;
       left = combined(sign, left, product());
+      budget_.spend(left.size - 1);
     }
   }
 
@@ -326,6 +348,7 @@ class Reader {
       if (sign != "//" && sign != "*" && sign != "/" && sign != "%") return left;
       at_ += sign.size();
       left = combined(sign, left, power());
+      budget_.spend(left.size - 1);
     }
   }
 
@@ -492,7 +515,7 @@ class Reader {
     all.items.push_back(whole_value());
   }
 
-  void put(const std::string& path, const Value& value, ConfigValues& values) const {
+  void put(const std::string& path, const Value& value, PythonValues& values) const {
     switch (value.kind) {
       case Value::Kind::unknown: values[path] = value.text; break;
       case Value::Kind::none: values[path] = "None"; break;
@@ -507,7 +530,7 @@ class Reader {
         break;
       case Value::Kind::list: {
         std::string words;
-        ConfigValues inside;
+        PythonValues inside;
         for (const Value& one : value.items) {
           if (one.kind == Value::Kind::table) {
             put(path, one, values);
@@ -562,7 +585,7 @@ bool looks_like_python(std::string_view text) {
   return false;
 }
 
-ConfigValues python_values(const std::string& file, std::string_view text) {
+PythonValues python_values(const std::string& file, std::string_view text) {
   if (text.size() > kLongestPython) throw InputError(file + ": Python of over 1 MiB");
   return Reader(file, text).read();
 }

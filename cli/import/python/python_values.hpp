@@ -3,10 +3,9 @@
 /// Configurations that are Python's assignments: nanoGPT's `batch_size = 12`, InternEvo's
 /// `parallel = dict(tensor=dict(size=8))`. They are read, never run.
 
+#include <map>
 #include <string>
 #include <string_view>
-
-#include "cli/import/configs/config_values.hpp"
 
 namespace prequel {
 
@@ -18,6 +17,6 @@ bool looks_like_python(std::string_view text);
 /// lists, dicts, and what constructors are given by name. Other values stand as `$` and their text.
 /// Throws InputError that names the line of a statement that is no assignment, which makes a
 /// program.
-ConfigValues python_values(const std::string& file, std::string_view text);
+std::map<std::string, std::string> python_values(const std::string& file, std::string_view text);
 
 }  // namespace prequel

@@ -1,0 +1,79 @@
+#include "cli/import/job/job_rules.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/import/job/job_fields.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/lower_case.hpp"
+
+namespace prequel {
+namespace {
+
+/// Tests whether a text has this part; at its begin behind `^`, at its end before `$`.
+bool has_part(std::string_view text, std::string_view part) {
+  if (part.starts_with('^')) return text.starts_with(part.substr(1));
+  if (part.ends_with('$')) return text.ends_with(part.substr(0, part.size() - 1));
+  return text.find(part) != std::string_view::npos;
+}
+
+/// Tests one alternative.
+bool is_so(std::string_view text, const ImportedJob& job) {
+  if (text.starts_with('!')) return !is_so(text.substr(1), job);
+  const std::size_t at = text.find_first_of("=>~");
+  if (at == std::string_view::npos) return text_of(text, job) || job.says(text);
+  const bool differs = text[at] == '=' && text[at - 1] == '!';
+  const std::string_view name = text.substr(0, differs ? at - 1 : at);
+  const std::string word(text.substr(at + 1));
+  const std::string left = text_of(name, job).value_or(text[at] == '>' ? std::string(name) : "");
+  const std::string right = text_of(word, job).value_or(word);
+  if (text[at] == '=') return (left == right) != differs;
+  if (text[at] == '~') return has_part(lower_case(left), right);
+  const auto more = parse_number(left);
+  const auto less = parse_number(right);
+  return more && less && *more > *less;
+}
+
+const std::vector<Rule>& rules_of(std::string_view step, const ImportedJob& job) {
+  static const std::vector<Rule> none;
+  const std::vector<Rule>* const rules = find_name(job.names->rules, step);
+  return rules == nullptr ? none : *rules;
+}
+
+}  // namespace
+
+bool holds(std::string_view condition, const ImportedJob& job) {
+  while (true) {
+    const std::size_t end = std::min(condition.find('|'), condition.size());
+    if (is_so(condition.substr(0, end), job)) return true;
+    if (end == condition.size()) return false;
+    condition.remove_prefix(end + 1);
+  }
+}
+
+bool applies(const Rule& rule, const ImportedJob& job) {
+  const auto is = [&](const std::string& condition) { return holds(condition, job); };
+  return std::ranges::all_of(rule.when, is) && std::ranges::none_of(rule.unless, is);
+}
+
+void follow_rules(std::string_view step, ImportedJob& job) {
+  for (const Rule& rule : rules_of(step, job)) {
+    if (!applies(rule, job)) continue;
+    take_effect(rule.set, job);
+    ImportReport& report = job.report;
+    std::vector<std::string>& lines = rule.line == Line::assumed ? report.assumed
+                                      : rule.line == Line::read  ? report.read
+                                                                 : report.left_out;
+    if (!rule.told.empty()) lines.push_back(filled(rule.told, job));
+  }
+}
+
+std::vector<std::string> lines_of_rules(std::string_view step, const ImportedJob& job) {
+  std::vector<std::string> lines;
+  for (const Rule& rule : rules_of(step, job)) {
+    if (applies(rule, job)) lines.push_back(filled(rule.told, job));
+  }
+  return lines;
+}
+
+}  // namespace prequel

@@ -1,0 +1,30 @@
+#pragma once
+
+/// Rules of data/import/rules.json: what follows from what the files of a job say.
+///
+/// A condition is a flag, a key or a field that is said (`--fp16`, `plan.zero`), a comparison
+/// (`plan.zero=3`, `model.num_experts>1`, `moments.first!=moments.second`), or a text that holds
+/// another (`model_named~gptq`, `name~^use_`, `name~ckpt$`). `!` before it turns it round; `|`
+/// parts alternatives.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/import/job/imported_job.hpp"
+
+namespace prequel {
+
+/// Tests a condition.
+bool holds(std::string_view condition, const ImportedJob& job);
+
+/// Tests whether all of a rule's conditions hold.
+bool applies(const Rule& rule, const ImportedJob& job);
+
+/// Follows the rules of one step in their order: sets fields and adds lines to the report.
+void follow_rules(std::string_view step, ImportedJob& job);
+
+/// Returns the lines of a step's rules that apply.
+std::vector<std::string> lines_of_rules(std::string_view step, const ImportedJob& job);
+
+}  // namespace prequel
