@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <array>
 #include <utility>
 #include <variant>
 
@@ -232,6 +233,22 @@ TEST_CASE("adapters of the last layers alone are as many as these have") {
   const auto [whole, all_of_them] = last_layers(32, plan);
   CHECK(whole.is_uniform());
   CHECK(learning_parameters(whole, all_of_them) == 41'943'040);
+}
+
+TEST_CASE("objectives say how many sequences and passes a sample takes") {
+  const auto of = [](Objective objective) {
+    const ObjectiveTraits its = traits(objective);
+    return std::array{its.sequences, its.forward_only};
+  };
+  using enum Objective;
+  CHECK(of(sft) == std::array<std::int64_t, 2>{1, 0});
+  CHECK(of(dpo) == std::array<std::int64_t, 2>{2, 1});
+  // Those without a reference run what a reward's pairs do.
+  for (const Objective pairs : {reward, dpo_precomputed, orpo, simpo}) {
+    CAPTURE(name(pairs));
+    CHECK(of(pairs) == std::array<std::int64_t, 2>{2, 0});
+  }
+  CHECK(of(kto) == std::array<std::int64_t, 2>{1, 3});
 }
 
 TEST_CASE("a reward model has a score in place of words") {
