@@ -425,7 +425,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   if (plan.optimizer == Optimizer::adam_paged) {
     memory.paged = {plan.offload == Offload::none ? owned * 2 * states.moment : 0.0};
   }
-  memory.gradients = {held(plan, learning, 2) * states.gradients};
+  // Sharded gradients follow the optimizer to the host as they are reduced (DeepSpeed's
+  // ZeRO-Offload, FSDP2's CPUOffloadPolicy).
+  const bool leave = plan.offload != Offload::none && plan.zero >= 2;
+  place(held(plan, learning, 2) * states.gradients, leave, memory.gradients);
   if (plan.optimizer == Optimizer::adam_in_backward) {
     memory.gradients = {
         std::min(memory.gradients.value,
