@@ -202,7 +202,7 @@ bool takes_objective_of(std::string_view program, ImportedJob& job) {
   if (program.ends_with(".py")) program.remove_suffix(3);
   std::string words(program);
   std::ranges::replace_if(
-      words, [](char c) { return std::isalnum(c) == 0; }, ' ');
+      words, [](unsigned char c) { return std::isalnum(c) == 0; }, ' ');
   std::istringstream in(words);
   for (std::string word; in >> word;) {
     if (take_objective("--stage", word, job)) return true;
