@@ -56,6 +56,7 @@ StateBytes with_tables(const StateBytes& adapters, const Plan& plan, double shar
   StateBytes tables = without_master_weights(plan);
   tables.moment = tables.weights;
   tables.optimizer = 2 * tables.moment;
+  tables.weights *= 2;
   StateBytes mean;
   for (double StateBytes::*field :
        {&StateBytes::weights, &StateBytes::gradients, &StateBytes::optimizer, &StateBytes::gathered,

@@ -34,7 +34,8 @@ struct StateBytes {
 StateBytes state_bytes(const Plan& plan, const Software& software);
 
 /// Returns the mean where a share of what learns are tables beside adapters in fp32: a table is
-/// trained in the format in which it was loaded (PEFT's modules_to_save), moments included.
+/// trained in the format in which it was loaded, moments included, and its original stays (PEFT's
+/// ModulesToSaveWrapper).
 StateBytes with_tables(const StateBytes& adapters, const Plan& plan, double share);
 
 }  // namespace prequel

@@ -77,7 +77,7 @@ TEST_CASE("adapters in fp32 have moments in fp32, tables beside them states of 1
   const StateBytes adapters = state_bytes(plan, shipped_software("hf-peft-2023"));
   CHECK(adapters.weights + adapters.gradients + adapters.optimizer == 4 + 4 + 8);
   const StateBytes tables = with_tables(adapters, plan, 1);
-  CHECK(tables.weights + tables.gradients + tables.optimizer == 2 + 2 + 4);
+  CHECK(tables.weights + tables.gradients + tables.optimizer == 2 * 2 + 2 + 4);  // and the original
   CHECK(with_tables(adapters, plan, 0.25).optimizer == doctest::Approx(0.75 * 8 + 0.25 * 4));
   plan.adapter_precision = bf16;
   CHECK(with_tables(adapters, plan, 1).optimizer == 8);  // which have a copy in fp32, too
