@@ -284,8 +284,8 @@ class Arguments {
     }
     if (!seen_.insert("several").second) return;
     job_.report.left_out.push_back(
-        fmt::format("{} {}: compares answers with a second model or in pairs; prequel predicts "
-                    "training one model on the same tokens",
+        fmt::format("{} {}: learns from a second model; prequel predicts training one model on the "
+                    "same tokens",
                     flag, printable(value)));
   }
 
