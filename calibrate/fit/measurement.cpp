@@ -263,7 +263,7 @@ MeasuredAttention attention(const Fields& fields) {
   return measured;
 }
 
-/// The first whole number in a text, as in "topk 2048, keys 32768".
+/// Returns the first whole number in a text, as in "topk 2048, keys 32768".
 std::int64_t number_in(std::string_view text, std::int64_t otherwise) {
   const std::size_t begin = text.find_first_of("0123456789");
   if (begin == std::string_view::npos) return otherwise;
@@ -272,8 +272,8 @@ std::int64_t number_in(std::string_view text, std::int64_t otherwise) {
       .value_or(otherwise);
 }
 
-/// A scan, or attention over chosen keys, of whole heads; with its backward pass where the row has
-/// that, too.
+/// Reads a scan, or attention over chosen keys, of whole heads; with its backward pass where the
+/// row has that, too.
 MeasuredKernels mixer_passes(const Fields& fields, std::string_view kernel) {
   const std::string* text = cell(fields, cell(fields, "pass_") ? "pass_" : "pass");
   const std::string_view pass = text ? std::string_view(*text) : "fwd";
@@ -301,8 +301,8 @@ MeasuredKernels mixer_passes(const Fields& fields, std::string_view kernel) {
   return measured;
 }
 
-/// Kernels of token mixers, which `kernel` names, and what is beside them: convolutions, of as many
-/// channels as `k_heads` says, and mixes of `k_heads` residual streams of width `k_dim`. Kernels
+/// Reads a kernel of a token mixer, which `kernel` names, or beside one: a convolution, of as many
+/// channels as `k_heads` says, or a mix of `k_heads` residual streams of width `k_dim`. Kernels
 /// that serve (`impl`) and others have no model.
 decltype(Measurement::what) mixer(const Fields& fields) {
   const std::string* text = cell(fields, "kernel");

@@ -200,6 +200,10 @@ class MegatronCommand {
     }
     line("--num-experts", experts.count);
     line("--moe-router-topk", experts.top_k);
+    if (experts.hash_layers > 0) {
+      leave_out("num_hash_layers", "experts that a table chooses, as the model's recipe");
+    }
+    if (experts.zero > 0) leave_out("num_zero_experts", "Megatron-LM has no flag for them");
     line("--moe-ffn-hidden-size", experts.ffn_hidden);
     if (experts.shared_hidden > 0) {
       line("--moe-shared-expert-intermediate-size", experts.shared_hidden);

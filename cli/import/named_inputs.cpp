@@ -114,7 +114,7 @@ class Completion {
                                     : fmt::format("{}", fmt::join(missing, ", "))));
   }
 
-  /// A known model of the same sublayers, by letters, and the same width.
+  /// Finds a known model of the same sublayers, by letters, and the same width.
   [[nodiscard]] std::optional<Transformer> model_of_pattern() const {
     const auto own = job_.model.mixers.find("layers_pattern");
     if (own == job_.model.mixers.end() || !job_.model.hidden) return std::nullopt;

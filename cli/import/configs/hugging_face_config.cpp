@@ -339,9 +339,9 @@ void read_spans(Fields& fields, const Family& family, ImportedModel& model, Impo
   if (!model.window && !model.chunk) model.full_every.reset();
 }
 
-/// Parameters of a vision tower as Qwen has it since Qwen3-VL: patches, positions, blocks of plain
-/// attention and an MLP with biases, and two products over merged patches. Nothing where sizes are
-/// missing.
+/// Returns the parameters of a vision tower as Qwen has it since Qwen3-VL: patches, positions,
+/// blocks of plain attention and an MLP with biases, and two products over merged patches. Nothing
+/// where sizes are missing.
 std::optional<std::int64_t> tower_parameters(const Cursor& vision) {
   std::array<std::int64_t, 8> sizes{};
   constexpr const char* kKeys[] = {
@@ -366,6 +366,7 @@ void leave_out(const Cursor& root, ImportedModel& model, ImportReport& report) {
   const auto vision = root.find("vision_config");
   if (!vision) return;
   const auto tower = vision->is_object() ? tower_parameters(*vision) : std::nullopt;
+  if (vision->is_object()) (void)vision->members();  // the others say nothing here
   if (tower) model.mixers["other_parameters"] = std::to_string(*tower);
   report.left_out.push_back(
       tower ? fmt::format("vision_config: of the tower its {} parameters count alone, no work",

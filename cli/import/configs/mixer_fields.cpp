@@ -382,6 +382,7 @@ class MixerReader {
       put("mamba_num_heads",
           model_.hidden.value_or(1) * number("expand", 2) / number("head_dim", 64));
     }
+    put("mamba_d_state", number("state_size", 128));
     put("mamba_head_dim", number("head_dim", 64));
     model_.head_dim.reset();
   }
