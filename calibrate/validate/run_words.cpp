@@ -255,6 +255,17 @@ void translate_deepspeed(CellTexts& cells) {
   if (text_of(cells, "tuning") == "lora") cells["zero_stage"] = "2";
 }
 
+/// The Trainer hands the model to DeepSpeed: Qwen's scripts do so for full training
+/// (finetune_ds.sh), for the 72B on several cards and for quantised bases
+/// (finetune_qlora_single_gpu.sh).
+void translate_engine(CellTexts& cells) {
+  const bool trainer = text_of(cells, "software") == "hf-peft-2023";
+  const bool engine = text_of(cells, "table").find("deepspeed") != std::string::npos ||
+                      text_of(cells, "base_precision").find("gptq") != std::string::npos ||
+                      text_of(cells, "tuning") == "full";
+  if (trainer && engine) cells["software"] = "hf-peft-deepspeed-2023";
+}
+
 /// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
 void translate_kernels(CellTexts& cells) {
   constexpr std::string_view kConfig = "framework_config=";
@@ -277,6 +288,7 @@ void translate_tuning(CellTexts& cells) {
   translate_kernels(cells);
   translate_reference(cells);
   translate_deepspeed(cells);
+  translate_engine(cells);
   translate_adapters(cells);
   const std::string notes = text_of(cells, "notes");
   const bool grouped = notes.find("gptq") != std::string::npos;

@@ -117,7 +117,8 @@ void LayerTeller::tell_collective(std::string_view name, GroupAxis axis, double 
 void LayerTeller::tell_norm(bool is_kept, std::optional<OffloadModule> feeds) {
   const auto ranks = real(setting.token_split());
   const double norms = model.post_norms ? 2 : 1;
-  const double kept_split = software.memory.keeps_gathers ? 1 : ranks;
+  const bool whole = software.memory.keeps_gathers || !setting.learning.model_learns();
+  const double kept_split = whole ? 1 : ranks;
   // Frozen weights need the fp32 copy alone, not what they scale.
   const double most = setting.learning.model_learns() ? software.memory.norm_copy_bytes : kWideCopy;
   const double copies = software.kernels.fuses(setting.compiled)

@@ -107,9 +107,8 @@ double largest_unit(const PartWeights& weights, const Transformer& model, const 
 }
 
 /// Bytes a parameter of copies that the update makes.
-double updated_copies(const Plan& plan, const MemoryStack& stack) {
-  const bool at_once = plan.optimizer == Optimizer::adam;
-  return at_once ? stack.update_copies * bytes_per_element(plan.moments_precision) : 0.0;
+double updated_copies(const Plan& plan, const MemoryStack& stack, double moment) {
+  return plan.optimizer == Optimizer::adam ? stack.update_copies * moment : 0.0;
 }
 
 /// The load of one model chunk of a stage for each micro batch between its passes, and the load
@@ -397,11 +396,12 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
                          const Software& software, const std::vector<StageContent>& chunks_of_stage,
                          const InFlight& in_flight) {
   const MemoryStack& stack = software.memory;
-  const StateBytes states = state_bytes(plan, software);
   const StageParameters parameters =
       stage_parameters(weights, model, plan, software, chunks_of_stage);
   const StageParameters learning =
       learning_parameters(weights, model, plan, software, chunks_of_stage);
+  const double tables = learning.total() > 0 ? learning.tables / learning.total() : 0.0;
+  const StateBytes states = with_tables(state_bytes(plan, software), plan, tables);
 
   StageMemory memory;
   const auto place = [&memory](double bytes, bool on_host, Bytes& on_device) {
@@ -425,7 +425,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   if (plan.optimizer == Optimizer::adam_paged) {
     memory.paged = {plan.offload == Offload::none ? owned * 2 * states.moment : 0.0};
   }
-  memory.gradients = {held(plan, learning, 2) * states.gradients};
+  // Sharded gradients follow the optimizer to the host as they are reduced (DeepSpeed's
+  // ZeRO-Offload, FSDP2's CPUOffloadPolicy).
+  const bool leave = plan.offload != Offload::none && plan.zero >= 2;
+  place(held(plan, learning, 2) * states.gradients, leave, memory.gradients);
   if (plan.optimizer == Optimizer::adam_in_backward) {
     memory.gradients = {
         std::min(memory.gradients.value,
@@ -453,10 +456,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   // parameter), copies flat gradients and weights in both formats as it updates: some 8 bytes.
   if (plan.zero == 0 && states.optimizer > 12) always += 8.0 * learning.total();
   // The update begins when no activations are left, and makes copies of gradients and of moments.
-  const double update =
-      plan.offload == Offload::none
-          ? owned * ((1.0 - plan.optimizer_offload) * states.updating + updated_copies(plan, stack))
-          : 0.0;
+  const double update = plan.offload == Offload::none
+                            ? owned * ((1.0 - plan.optimizer_offload) * states.updating +
+                                       updated_copies(plan, stack, states.moment))
+                            : 0.0;
   const double at_update = update + stack.workspaces.value;
   const double passes = fullest.activations + fullest.live + always;
   const double last_layer = std::ranges::max(loads, {}, &ChunkLoad::layer).layer;

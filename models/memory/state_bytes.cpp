@@ -1,5 +1,7 @@
 #include "models/memory/state_bytes.hpp"
 
+#include <cmath>
+
 #include "models/plan/layer_setting.hpp"
 
 namespace prequel {
@@ -20,11 +22,15 @@ StateBytes without_master_weights(const Plan& plan) {
   return bytes;
 }
 
+bool adapters_are_wide(const Plan& plan) {
+  return plan.tuning != Tuning::full && bytes_per_element(plan.adapter_precision) >= kFp32;
+}
+
 /// Returns the bytes of an optimizer with fp32 moments.
 StateBytes with_wide_moments(const Plan& plan, const Software& software) {
   const MemoryStack& stack = software.memory;
   const double element = bytes_per_element(plan.precision);
-  if (plan.tuning != Tuning::full && bytes_per_element(plan.adapter_precision) >= kFp32) {
+  if (adapters_are_wide(plan)) {
     return {kFp32, kFp32, kMoments, kFp32, 0.0, kFp32};
   }
   if (plan.master_weights == MasterWeights::none) return without_master_weights(plan);
@@ -44,6 +50,21 @@ StateBytes with_wide_moments(const Plan& plan, const Software& software) {
 }
 
 }  // namespace
+
+StateBytes with_tables(const StateBytes& adapters, const Plan& plan, double share) {
+  if (!adapters_are_wide(plan) || share == 0) return adapters;
+  StateBytes tables = without_master_weights(plan);
+  tables.moment = tables.weights;
+  tables.optimizer = 2 * tables.moment;
+  tables.weights *= 2;
+  StateBytes mean;
+  for (double StateBytes::*field :
+       {&StateBytes::weights, &StateBytes::gradients, &StateBytes::optimizer, &StateBytes::gathered,
+        &StateBytes::reduced, &StateBytes::moment, &StateBytes::updating}) {
+    mean.*field = std::lerp(adapters.*field, tables.*field, share);
+  }
+  return mean;
+}
 
 StateBytes state_bytes(const Plan& plan, const Software& software) {
   StateBytes bytes = with_wide_moments(plan, software);

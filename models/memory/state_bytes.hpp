@@ -33,4 +33,9 @@ struct StateBytes {
 /// - adapters in fp32 have no copy of their weights: 4 + 4 + 8 bytes.
 StateBytes state_bytes(const Plan& plan, const Software& software);
 
+/// Returns the mean where a share of what learns are tables beside adapters in fp32: a table is
+/// trained in the format in which it was loaded, moments included, and its original stays (PEFT's
+/// ModulesToSaveWrapper).
+StateBytes with_tables(const StateBytes& adapters, const Plan& plan, double share);
+
 }  // namespace prequel

@@ -93,7 +93,10 @@ void check_master_weights(Ruling& its) {
              name(its.plan.grad_precision), name(weights));
   }
   its.plan.grad_precision = weights;
-  if (!its.request.moments_precision) its.plan.moments_precision = weights;
+  if (its.request.moments_precision) return;
+  const bool wide = its.plan.tuning != Tuning::full &&
+                    bytes_per_element(its.plan.adapter_precision) > bytes_per_element(weights);
+  its.plan.moments_precision = wide ? its.plan.adapter_precision : weights;
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ void fill_adapters(Ruling& its) {
   }
 }
 
-/// The last layers alone: gradients end where nothing before learns, so that stages before that
-/// have no backward pass, which no schedule here knows.
+/// The last layers alone: gradients end where nothing before learns. Stages before that keep their
+/// place in the schedule, with backward passes that take no time.
 void check_learning_layers(Ruling& its) {
   Plan& plan = its.plan;
   const std::int64_t last = plan.learning_layers;
@@ -93,11 +93,6 @@ void check_learning_layers(Ruling& its) {
     its.warn("learning_layers {}: no effect with tuning none", last);
     plan.learning_layers = 0;
     return;
-  }
-  if (plan.pp > 1) {
-    its.problem([&] {
-      return fmt::format("learning_layers {}: not priced with pp {}; pp 1 would do", last, plan.pp);
-    });
   }
   if (distinct_kinds(its.model).size() > kMostKinds) {
     its.problem([&] {

@@ -247,6 +247,7 @@ TEST_CASE("offload of the parameters empties the device of states but for gather
   offloaded.plan.offload = Offload::optimizer_params;
   CHECK(offloaded.memory().weights.value == 0);
   CHECK(offloaded.memory().optimizer.value == 0);
+  CHECK(offloaded.memory().gradients.value == 0);
   CHECK(offloaded.memory().buffers.value == before);
 }
 

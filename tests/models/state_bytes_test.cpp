@@ -69,6 +69,30 @@ TEST_CASE("moments in bf16 take four bytes less, and are told of one by one") {
   CHECK(state_bytes(plan, stack).optimizer == 12);
 }
 
+TEST_CASE("adapters in fp32 have moments in fp32, tables beside them states of 16 bits") {
+  Plan plan;
+  plan.precision = bf16;
+  plan.tuning = Tuning::lora;
+  plan.adapter_precision = plan.moments_precision = fp32;
+  const StateBytes adapters = state_bytes(plan, shipped_software("hf-peft-2023"));
+  CHECK(adapters.weights + adapters.gradients + adapters.optimizer == 4 + 4 + 8);
+  const StateBytes tables = with_tables(adapters, plan, 1);
+  CHECK(tables.weights + tables.gradients + tables.optimizer == 2 * 2 + 2 + 4);  // and the original
+  CHECK(with_tables(adapters, plan, 0.25).optimizer == doctest::Approx(0.75 * 8 + 0.25 * 4));
+  plan.adapter_precision = bf16;
+  CHECK(with_tables(adapters, plan, 1).optimizer == 8);  // which have a copy in fp32, too
+}
+
+TEST_CASE("DeepSpeed's engine keeps 2 + 2 + 12 bytes of what learns, adapters or not") {
+  Plan plan;
+  plan.precision = plan.grad_precision = plan.adapter_precision = bf16;
+  plan.tuning = Tuning::lora;
+  plan.master_weights = MasterWeights::fp32;
+  const StateBytes bytes = state_bytes(plan, shipped_software("hf-peft-deepspeed-2023"));
+  CHECK(bytes.weights + bytes.gradients + bytes.optimizer == 2 + 2 + 12);
+  CHECK(bytes.updating == 4);
+}
+
 TEST_CASE("weights are gathered in fp8 where that is asked for, and no format has two copies") {
   Plan plan;
   plan.precision = Precision::fp8;

@@ -100,6 +100,27 @@ TEST_CASE("a reference is a second model in full training, and none with adapter
   CHECK(weights("dpo", adapters) == weights("orpo", adapters));
 }
 
+TEST_CASE("stages below the layers that learn have a forward pass alone") {
+  const auto with = [](const char* learning_layers) {
+    return planned("llama-3-8b", "dgx-h100", "megatron-core-2025",
+                   {{"plan.nodes", "1"},
+                    {"plan.pp", "4"},
+                    {"plan.mbs", "1"},
+                    {"plan.gbs", "32"},
+                    {"plan.seq_len", "2048"},
+                    {"plan.learning_layers", learning_layers}});
+  };
+  const Scenario last = with("8");
+  const Prediction part = predict(last);
+  const Prediction all = predict(with("0"));
+  CHECK(part.stages[0].memory.gradients.value == 0);
+  CHECK(part.stages[0].memory.optimizer.value == 0);
+  CHECK(part.stages[3].memory.gradients.value > 0);
+  CHECK(part.stages[0].memory.activations.value < all.stages[0].memory.activations.value);
+  CHECK(part.sec_per_iter.value < all.sec_per_iter.value);
+  CHECK(detailed_time(last).value == doctest::Approx(part.sec_per_iter.value).epsilon(1e-9));
+}
+
 TEST_CASE("hybrid sharding gathers inside nodes and sums the shares between them") {
   const auto with_group = [](const char* group) {
     return planned("llama-3-8b", "dgx-h100", "pytorch-fsdp2-2024",
