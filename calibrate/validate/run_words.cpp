@@ -255,8 +255,9 @@ void translate_deepspeed(CellTexts& cells) {
   if (text_of(cells, "tuning") == "lora") cells["zero_stage"] = "2";
 }
 
-/// What the Trainer hands to DeepSpeed: Qwen's scripts do so for full training (finetune_ds.sh),
-/// for the 72B on several cards and for quantised bases (finetune_qlora_single_gpu.sh).
+/// The Trainer hands the model to DeepSpeed: Qwen's scripts do so for full training
+/// (finetune_ds.sh), for the 72B on several cards and for quantised bases
+/// (finetune_qlora_single_gpu.sh).
 void translate_engine(CellTexts& cells) {
   const bool trainer = text_of(cells, "software") == "hf-peft-2023";
   const bool engine = text_of(cells, "table").find("deepspeed") != std::string::npos ||

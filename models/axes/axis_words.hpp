@@ -205,16 +205,16 @@ template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<BaseFormat>{
     "bf16", "fp8", "int8", "nf4", "nf4-double", "gptq-int4", "nvfp4"};
 
-/// The examples that the loss compares: a sequence; a chosen and a rejected one beside a reference
-/// model's (DPO, arXiv 2305.18290), whose log-probabilities may have been computed before; these
-/// two by one score each; by their odds (ORPO, arXiv 2403.07691) or mean log-probabilities (SimPO,
-/// arXiv 2405.14734) alone; or single ones that are liked or not (KTO, arXiv 2402.01306).
+/// The examples that the loss compares. Preferences have a chosen and a rejected sequence. DPO
+/// (arXiv 2305.18290) sees them beside a reference model's, which may have been computed before. A
+/// reward gives each one score; ORPO (2403.07691) and SimPO (2405.14734) need no second model. KTO
+/// (2402.01306) has single sequences that are liked or not.
 enum class Objective : std::uint8_t { sft, dpo, reward, dpo_precomputed, orpo, simpo, kto };
 template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<Objective>{
     "sft", "dpo", "reward", "dpo-precomputed", "orpo", "simpo", "kto"};
 
-/// What an objective runs beside the pass that learns.
+/// Passes of an objective beside the one that learns.
 struct ObjectiveTraits {
   std::int64_t sequences{1};    ///< of one sample
   std::int64_t forward_only{};  ///< passes over all of them that keep nothing
@@ -229,8 +229,8 @@ constexpr ObjectiveTraits traits(Objective objective) {
     case Objective::dpo_precomputed:
     case Objective::orpo:
     case Objective::simpo: return {2};
-    // Of the model as it learns, over answers of other prompts; and of the reference, over both
-    // (TRL's KTOTrainer: the estimate of the divergence takes them).
+    // The model itself runs over answers of other prompts, and the reference over both: the
+    // estimate of the divergence takes them (TRL's KTOTrainer).
     case Objective::kto: return {1, 3, true};
   }
   return {};
