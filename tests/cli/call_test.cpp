@@ -193,7 +193,7 @@ TEST_CASE("what is no question is refused with what would do") {
   CHECK(refusal("predict", {{"seq_lenn", 8}}) ==
         "predict: unknown argument \"seq_lenn\" (did you mean \"seq_len\"?)");
   CHECK(refusal("predict", {{"tensor_parallel", 8}}) ==
-        "predict: unknown argument \"tensor_parallel\" (did you mean \"tp\"?)");
+        "predict: unknown argument \"tensor_parallel\" (did you mean \"tp\", \"etp\"?)");
   CHECK(refusal("predict", {{"global_batch", 8}}) ==
         "predict: unknown argument \"global_batch\" (did you mean \"gbs\"?)");
   CHECK(refusal("predict", {{"kernels", "attention"}}) ==
