@@ -285,8 +285,8 @@ class Arguments {
     }
     if (!seen_.insert("several").second) return;
     job_.report.left_out.push_back(
-        fmt::format("{} {}: prefers one answer to another, with a second model or in pairs; what "
-                    "is predicted is training one model on the same tokens",
+        fmt::format("{} {}: learns from a second model; what is predicted is training one model "
+                    "on the same tokens",
                     flag, printable(value)));
   }
 
