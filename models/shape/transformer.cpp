@@ -1,6 +1,7 @@
 #include "models/shape/transformer.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -287,7 +288,12 @@ std::vector<LayerKind> distinct_kinds(const Transformer& model) {
     const auto place = std::ranges::lower_bound(kinds, kind);
     if (place == kinds.end() || *place != kind) kinds.insert(place, kind);
   };
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) add(model.kind_of(layer));
+  std::optional<LayerKind> last;  // most layers are as the one before
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const LayerKind kind = model.kind_of(layer);
+    if (kind != last) add(kind);
+    last = kind;
+  }
   for (const LayerKind& kind : model.next_token_pattern) add(kind);
   return kinds;
 }

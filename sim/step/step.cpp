@@ -106,9 +106,10 @@ class StepBuilder {
     step_.fixed = beside_the_passes(
         scenario.software.host, updated_layers(scenario.model, scenario.plan), scenario.plan.pp);
     // Stages of a pipeline reduce gradients and gather what was updated while they wait for each
-    // other.
+    // other. One bucket of all parameters runs beside no pass.
+    const bool alone = shape.stages == 1 && shape.buckets != 1;
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
-                              (shape.stages == 1 || layer_by_layer(shape.gathers));
+                              (alone || layer_by_layer(shape.gathers));
     step_.copies_are_priced = layer_by_layer(shape.gathers);
     if (plan_.cuda_graphs.empty()) {
       step_.beside_launch_share = scenario.software.host.beside_launch_share;

@@ -8,6 +8,7 @@
 
 #include "cli/json/axis_json.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
@@ -273,6 +274,17 @@ void complete_devices(ImportedJob& job) {
 
 namespace {
 
+/// A specification of hybrid layers says of which kinds they are, not where they stand.
+void expect_pattern(const ImportedModel& model) {
+  if (model.mixers.contains("layers_pattern")) return;
+  for (const std::string_view kind : {"mamba", "hybrid"}) {
+    if (model.spec.find(kind) == std::string::npos) continue;
+    throw InputError("--spec " + printable(model.spec) +
+                     ": is of hybrid layers whose pattern no flag gives; --hybrid-layer-pattern "
+                     "would do");
+  }
+}
+
 /// Sizes of state-space layers that Megatron has by default: heads of twice the hidden size.
 void complete_mixers(ImportedModel& model) {
   const auto pattern = model.mixers.find("layers_pattern");
@@ -290,6 +302,7 @@ void complete_mixers(ImportedModel& model) {
 }  // namespace
 
 void complete(ImportedJob& job) {
+  expect_pattern(job.model);
   complete_mixers(job.model);
   complete_devices(job);
   PlanRequest& plan = job.plan;

@@ -71,6 +71,7 @@ class Arguments {
     }
     if (const std::string* reader = find_name(names.lists, flag)) return list(*reader, flag, value);
     if (refuse_unpriced(flag, value)) return;
+    if (flag == "--spec") job_.model.spec = lower_case(value);
     if (read_special(flag, value)) return;
     const bool resolved = value.find('$') == std::string::npos;
     if (resolved && note_by_name(flag, value)) return;
