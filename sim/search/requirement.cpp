@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -30,7 +31,7 @@ using Value = std::variant<double, std::string>;
 
 struct Name {
   std::string_view text;
-  Value (*of)(const PlanFacts&);
+  std::function<Value(const PlanFacts&)> of;
   bool is_text{};
   std::vector<std::string_view> values{};  ///< of text, all that there are; empty: any
 };
@@ -64,7 +65,8 @@ Value shape(const PlanFacts& facts) {
 
 template <class Axis>
 Name name_of(const Axis& axis) {
-  return {axis.name, [](const PlanFacts& facts) { return operand(Axis::of(facts.plan)); },
+  return {axis.name,
+          [box = axis.settled](const PlanFacts& facts) { return operand(facts.plan.*box); },
           !std::is_arithmetic_v<typename Axis::Value>, texts(axis.domain)};
 }
 
