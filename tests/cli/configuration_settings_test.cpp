@@ -196,10 +196,10 @@ TEST_CASE("NeMo-RL's training of one model, and what learns by reinforcement") {
                    "learns by reinforcement"));
   for (const char* way : {"stage: kto", "rl: kto", "rlhf_type: orpo"}) {
     CHECK(lists_part(job_of_yaml(kShape + way + "\n").report.left_out,
-                     "prefers one answer to another"));
+                     "compares answers with a second model"));
   }
   CHECK(job_of_yaml(kShape + "rlhf_type: dpo\n").plan.objective == Objective::dpo);
-  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "prefers"));
+  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "compares answers"));
 }
 
 TEST_CASE("picotron's JSON and ArcticTraining's YAML") {
@@ -226,7 +226,7 @@ TEST_CASE("torchtune's configurations are named by family and size") {
   CHECK(job.model.layers == 80);
   CHECK(job.plan.zero == 3);
   CHECK(job.plan.gbs == 128);
-  CHECK(lists_part(job.report.left_out, "llama3_3/70B_full: its batches"));
+  CHECK(lists_part(job.report.left_out, "llama3_3/70B_full: prequel does not know the batches"));
 }
 
 TEST_CASE("Llama's multiplier of the width counts before it is rounded up") {
