@@ -49,6 +49,7 @@ std::int64_t whole(const Fields& fields, const std::string& key,
 Seconds measured_time(const Fields& fields) {
   if (cell(fields, "time_s")) return {positive(fields, "time_s")};
   if (cell(fields, "time_ms")) return {positive(fields, "time_ms") * 1e-3};
+  if (cell(fields, "ms")) return {positive(fields, "ms") * 1e-3};
   return {positive(fields, "time_us") * 1e-6};
 }
 
@@ -262,6 +263,73 @@ MeasuredAttention attention(const Fields& fields) {
   return measured;
 }
 
+/// Returns the first whole number in a text, as in "topk 2048, keys 32768".
+std::int64_t number_in(std::string_view text, std::int64_t otherwise) {
+  const std::size_t begin = text.find_first_of("0123456789");
+  if (begin == std::string_view::npos) return otherwise;
+  const std::size_t end = text.find_first_not_of("0123456789", begin);
+  return parse_integer(text.substr(begin, end == std::string_view::npos ? end : end - begin))
+      .value_or(otherwise);
+}
+
+/// Reads a scan, or attention over chosen keys, of whole heads; with its backward pass where the
+/// row has that, too.
+MeasuredKernels mixer_passes(const Fields& fields, std::string_view kernel) {
+  const std::string* text = cell(fields, cell(fields, "pass_") ? "pass_" : "pass");
+  const std::string_view pass = text ? std::string_view(*text) : "fwd";
+  const std::string* chunk = cell(fields, "chunk");
+  MeasuredKernels measured;
+  const auto add = [&](auto what) {
+    if (pass != "bwd") measured.kernels.emplace_back(what);
+    what.backward = true;
+    if (pass != "fwd") measured.kernels.emplace_back(what);
+  };
+  const std::int64_t tokens = whole(fields, "batch", 1) * whole(fields, "seq");
+  if (kernel == "sparse-mla") {
+    const auto chosen = static_cast<double>(number_in(chunk ? *chunk : "", 2048));
+    add(SparseAttention{static_cast<double>(tokens), chosen, whole(fields, "v_heads"),
+                        whole(fields, "k_dim"), whole(fields, "v_dim")});
+    return measured;
+  }
+  Scan scan{*named<ScanKind>(kernel), whole(fields, "batch", 1), whole(fields, "seq")};
+  scan.heads = whole(fields, "v_heads");
+  scan.key_heads = whole(fields, "k_heads", scan.heads);
+  scan.key_dim = whole(fields, "k_dim");
+  scan.value_dim = whole(fields, "v_dim");
+  scan.chunk = number_in(chunk ? *chunk : "", 64);
+  add(scan);
+  return measured;
+}
+
+/// Reads a kernel of a token mixer, which `kernel` names, or beside one: a convolution, of as many
+/// channels as `k_heads` says, or a mix of `k_heads` residual streams of width `k_dim`. Kernels
+/// that serve (`impl`) and others have no model.
+decltype(Measurement::what) mixer(const Fields& fields) {
+  const std::string* text = cell(fields, "kernel");
+  const std::string kernel = text ? *text : "";
+  const std::string* impl = cell(fields, "impl");
+  const bool serves = impl && (impl->find("inference") != std::string::npos ||
+                               impl->find("sglang") != std::string::npos);
+  const auto elements = [&] {
+    return static_cast<double>(whole(fields, "batch", 1) * whole(fields, "seq")) *
+           static_cast<double>(whole(fields, "k_heads"));
+  };
+  const auto stream = [](StreamKind kind, double bytes) { return MeasuredStream{{kind, {bytes}}}; };
+  constexpr double kElement = 2;
+  if (serves) return MeasuredOther{"a kernel that serves (" + kernel + ")"};
+  if (kernel == "conv1d") return stream(StreamKind::convolution, 2 * kElement * elements());
+  if (kernel == "mhc-pre" || kernel == "mhc-post") {
+    const bool before = kernel == "mhc-pre";
+    const auto streams = static_cast<double>(whole(fields, "k_heads"));
+    const double width = static_cast<double>(whole(fields, "k_dim"));
+    const double passes = before ? streams + 1 : 2 * streams + 1;
+    return stream(before ? StreamKind::streams_in : StreamKind::streams_out,
+                  kElement * passes * width * elements() / streams);
+  }
+  if (kernel == "sparse-mla" || named<ScanKind>(kernel)) return mixer_passes(fields, kernel);
+  return MeasuredOther{kernel.empty() ? "a mixer without a kernel's name" : kernel};
+}
+
 MeasuredCollective collective(const Fields& fields) {
   const std::string* op = cell(fields, "op");
   const auto known = op ? collective_op(*op) : std::nullopt;
@@ -450,6 +518,11 @@ Measurement read_measurement(Fields fields) {
     kind = "gemm";
     size = decade(flops(what).value, "FLOP");
     point.what = what;
+  } else if (cell(fields, "seq") && (cell(fields, "v_heads") || cell(fields, "k_heads"))) {
+    timed();
+    point.what = mixer(fields);
+    kind = cell(fields, "kernel") ? *cell(fields, "kernel") : "mixer";
+    size = decade(static_cast<double>(whole(fields, "seq")), "tokens");
   } else if (cell(fields, "seq") && cell(fields, "heads")) {
     const MeasuredAttention what = attention(fields);
     point.time = measured_time(fields, paper_flops(what.attention));

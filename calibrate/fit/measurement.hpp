@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "hw/kernels/mixers.hpp"
 #include "hw/terms/vocabulary.hpp"
 
 namespace prequel {
@@ -24,9 +25,9 @@ struct MeasuredAttention {
 };
 
 /// Kernels that were timed as one: a product with the casts of its operands, the products of
-/// experts, a whole layer of them.
+/// experts, a whole layer of them, a scan or sparse attention with its backward pass.
 struct MeasuredKernels {
-  std::vector<std::variant<Gemm, GroupedGemm, Stream>> kernels;
+  std::vector<std::variant<Gemm, GroupedGemm, Stream, Scan, SparseAttention>> kernels;
 };
 
 /// `bytes` in the convention of nccl-tests: the whole buffer of all_gather and reduce_scatter.
@@ -79,11 +80,11 @@ struct Measurement {
 /// on their way to experts, whose `library` says the dispatcher; `ranks` for a collective;
 /// `m_per_group`, `n`, `k` for a grouped product; `m`, `n`, `k` for a GEMM, where `recipe` says how
 /// its activation was cast in the same time; `local_rows` and `inter` for a layer of experts; `seq`
-/// and `heads` for attention; `op` and `bytes` for a memory-bound kernel. Times in `time_us`,
-/// `time_ms` or `time_s`, or as `tflops` of products and attention, or as `gb_s` of dispatches: of
-/// the copies that a token makes, one for each rank (or node, where `level` is rdma) that holds a
-/// chosen expert, its own too. Throws InputError (without place) that says which cell is missing or
-/// not sound.
+/// and `v_heads` or `k_heads` for a mixer, which `kernel` names; `seq` and `heads` for attention;
+/// `op` and `bytes` for a memory-bound kernel. Times in `time_us`, `time_ms` (or `ms`) or `time_s`,
+/// or as `tflops` of products and attention, or as `gb_s` of dispatches: of the copies that a token
+/// makes, one for each rank (or node, where `level` is rdma) that holds a chosen expert, its own
+/// too. Throws InputError (without place) that says which cell is missing or not sound.
 Measurement read_measurement(Fields fields);
 
 /// A row that times a dispatch and its combine (`dispatch_us`, `combine_us`) as one of each; any

@@ -109,8 +109,10 @@ Format format_of(std::istream& in) {
     return trace ? Format::kineto : Format::nccl_json;
   }
   constexpr const char* kTimes[] = {"time_us", "time_ms", "time_s", "combine_us", "gb_s"};
-  const bool has_time = std::ranges::any_of(
-      kTimes, [&](const char* column) { return line.find(column) != std::string::npos; });
+  const bool has_time =
+      line.find(",ms") != std::string::npos || std::ranges::any_of(kTimes, [&](const char* column) {
+        return line.find(column) != std::string::npos;
+      });
   return has_time && line.find(',') != std::string::npos ? Format::table : Format::nccl_text;
 }
 

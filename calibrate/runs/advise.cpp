@@ -66,7 +66,7 @@ std::optional<Scenario> one_stage(const Scenario& scenario) {
 AdviceReport advise(const Scenario& scenario, const Uncertainty& uncertainty) {
   const Prediction prediction = predict(scenario);
   const Spread spread = spread_of(scenario, uncertainty);
-  const Deviations target = slopes_of(scenario, prediction, uncertainty, spread).time;
+  const Deviations target = time_slopes_of(scenario, uncertainty, spread);
   const double noise = spread.time_noise * spread.time_noise;
   const double variance = product(target, spread, target) + noise;
   AdviceReport report;
@@ -89,8 +89,7 @@ AdviceReport advise(const Scenario& scenario, const Uncertainty& uncertainty) {
       if (of_run.verdict == MemoryVerdict::oom) return;
       add(fmt::format("{} on {} GPU{}", what, run->plan.gpus, run->plan.gpus == 1 ? "" : "s"),
           kRunStartMinutes + kRunIterations * of_run.sec_per_iter.value / 60.0,
-          slopes_of(*run, of_run, uncertainty, spread).time,
-          std::numbers::sqrt2 * spread.time_noise);
+          time_slopes_of(*run, uncertainty, spread), std::numbers::sqrt2 * spread.time_noise);
     } catch (const InputError&) {
       return;  // no such run
     }

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "cli/call/call_commands.hpp"
@@ -16,6 +19,7 @@
 #include "cli/flags/parse_problem.hpp"
 #include "cli/json/json.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/lower_case.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/file_cache.hpp"
@@ -138,6 +142,36 @@ std::vector<NamedOption> arguments_of(CLI::App& command) {
     known.emplace_back(argument_name(*option), option);
   }
   return known;
+}
+
+/// The words of a name: "tensor", "parallel".
+std::set<std::string> words_of_name(std::string name) {
+  std::ranges::replace_if(
+      name, [](char each) { return each == '-' || each == '_'; }, ' ');
+  std::istringstream text(name);
+  return {std::istream_iterator<std::string>(text), {}};
+}
+
+/// Tests whether a longer spelling of a flag has all words of a name, or its value is named so.
+bool is_meant(const CLI::Option& option, const std::set<std::string>& said) {
+  std::vector<std::string> spellings = option.get_lnames();
+  spellings.push_back(lower_case(option.get_type_name()) + 's');
+  return std::ranges::any_of(spellings, [&](const std::string& spelling) {
+    const std::set<std::string> words = words_of_name(spelling);
+    return std::includes(words.begin(), words.end(), said.begin(), said.end());
+  });
+}
+
+/// ` (did you mean "x"?)` for a name that no argument has, or the empty text.
+std::string hint_of(CLI::App& command, const std::string& said) {
+  std::vector<std::string> names, meant;
+  for (const auto& [name, option] : arguments_of(command)) {
+    names.push_back(name);
+    if (is_meant(*option, words_of_name(said))) meant.push_back(in_quotes(name));
+  }
+  const std::string near = did_you_mean(said, names);
+  if (!near.empty() || meant.empty()) return near;
+  return fmt::format(" (did you mean {}?)", fmt::join(meant, ", "));
 }
 
 bool is_switch(const CLI::Option& option) {
@@ -293,10 +327,8 @@ Words words_of(const std::string& command, CallParser& parser, const Json& argum
     std::string name = key;
     std::ranges::replace(name, '-', '_');
     if (std::ranges::find(known, name, &NamedOption::first) == known.end()) {
-      std::vector<std::string> names;
-      for (const auto& [each, option] : known) names.push_back(each);
       throw InputError(fmt::format("{}: unknown argument {}{}", command, in_quotes(key),
-                                   did_you_mean(name, names)));
+                                   hint_of(parser.command(), name)));
     }
     said.emplace(name, &value);
   }
@@ -363,6 +395,11 @@ std::string report_call(const std::string& command, const Json& arguments,
   parse(parser, command, words, session);
   const Library library(session.data_directories, {words.documents, session.files});
   return report->report({library, parser.options, session}, document);
+}
+
+std::string argument_hint(const std::string& command, const std::string& name) {
+  CallParser parser(command);
+  return hint_of(parser.command(), name);
 }
 
 Json arguments_schema(const std::string& command) {

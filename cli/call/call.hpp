@@ -47,6 +47,10 @@ nlohmann::ordered_json predict_many(const nlohmann::ordered_json& arguments,
                                     const nlohmann::ordered_json& columns,
                                     const CallSession& session);
 
+/// ` (did you mean "x"?)` for a name that no argument of `command` has, or the empty text: names
+/// that are spelt nearly so, else those of which a longer spelling has all its words.
+std::string argument_hint(const std::string& command, const std::string& name);
+
 /// The JSON Schema of the arguments of `command`.
 nlohmann::ordered_json arguments_schema(const std::string& command);
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/emit/emitted_plan.hpp"
@@ -61,7 +63,7 @@ class MegatronCommand {
         pattern += "/" + pattern_letters(model_.next_token_pattern);
       }
       line(fmt::format("--hybrid-layer-pattern '{}'", pattern));
-    } else if (!model_.mixers.empty() || !model_.pattern.empty()) {
+    } else if (!add_attention_variant() && (!model_.mixers.empty() || !model_.pattern.empty())) {
       leave_out("layer_types", "mixers of single layers, as the model's recipe");
     }
     if (const StateSpace& state = model_.state_space; state.heads > 0) {
@@ -76,14 +78,36 @@ class MegatronCommand {
                       "--linear-key-head-dim {} --linear-value-head-dim {}",
                       linear.key_heads, linear.value_heads, linear.key_dim, linear.value_dim));
     }
-    if (const Indexer& indexer = model_.indexer; indexer.heads > 0) {
+    // Megatron-LM has no flags for the indexers of other attention than latent one.
+    if (const Indexer& indexer = model_.indexer; indexer.heads > 0 && model_.is_latent()) {
       line(fmt::format("--dsa-indexer-n-heads {} --dsa-indexer-head-dim {} --dsa-indexer-topk {}",
                        indexer.heads, indexer.head_dim, indexer.top_k));
+      line(fmt::format("--dsa-kernel-backend {}",
+                       plan_.attention == AttentionKind::flash ? "tilelang" : "none"));
     }
     if (model_.output_gate) line("--attention-output-gate");
     if (model_.repeats_next_token) line("--mtp-use-repeated-layer");
     if (model_.experts.latent > 0) line("--moe-latent-size", model_.experts.latent);
     if (model_.streams > 1) leave_out("hc_mult", "hyper-connections, as the model's recipe");
+  }
+
+  /// Layers of sparse attention alone, or of delta nets up to the last of every so many. False
+  /// where the list of mixers is another.
+  bool add_attention_variant() {
+    const auto count_of = [&](Mixer mixer) {
+      return std::ranges::count(model_.mixers, mixer, &LayerKind::mixer);
+    };
+    const std::int64_t all = std::ssize(model_.mixers);
+    if (all == 0) return false;
+    if (count_of(Mixer::sparse) == all) {
+      line("--experimental-attention-variant dsa");
+      return true;
+    }
+    const bool ends_full = model_.mixers.back().mixer == Mixer::attention &&
+                           model_.mixers.back().span == AttentionSpan::full;
+    if (all == 1 || !ends_full || count_of(Mixer::delta_net) != all - 1) return false;
+    line(fmt::format("--experimental-attention-variant gdn --linear-attention-freq {}", all));
+    return true;
   }
 
   void add_shape() {
@@ -176,6 +200,10 @@ class MegatronCommand {
     }
     line("--num-experts", experts.count);
     line("--moe-router-topk", experts.top_k);
+    if (experts.hash_layers > 0) {
+      leave_out("num_hash_layers", "experts that a table chooses, as the model's recipe");
+    }
+    if (experts.zero > 0) leave_out("num_zero_experts", "Megatron-LM has no flag for them");
     line("--moe-ffn-hidden-size", experts.ffn_hidden);
     if (experts.shared_hidden > 0) {
       line("--moe-shared-expert-intermediate-size", experts.shared_hidden);

@@ -71,10 +71,10 @@ fs::path outermost(const fs::path& folder) {
   return in_it ? working : folder;
 }
 
-/// As a user would write it from the working folder.
+/// As a user would write it from the working folder, a link by its own name.
 std::string in_brief(const fs::path& path) {
   std::error_code failed;
-  const fs::path brief = fs::proximate(path, failed);
+  const fs::path brief = path.lexically_proximate(fs::canonical(fs::current_path(failed), failed));
   return failed || brief.empty() || *brief.begin() == ".." ? path.string() : brief.string();
 }
 
@@ -89,14 +89,16 @@ std::optional<std::string> file_beside(const std::string& name, const std::strin
   const fs::path last = outermost(given);
   fs::path folder = given;
   for (int i = 0; i < kMostFolders; ++i, folder = folder.parent_path()) {
+    const fs::path named =
+        fs::canonical((folder / known).parent_path(), failed) / fs::path(known).filename();
     const fs::path path = fs::canonical(folder / known, failed);
     if (!failed && fs::is_regular_file(path, failed) && is_within(path, last)) {
       const std::uintmax_t bytes = fs::file_size(path, failed);
       if (!failed && bytes > kLargest) {
-        throw InputError(printable(in_brief(path)) + ", which " + printable(by) +
+        throw InputError(printable(in_brief(named)) + ", which " + printable(by) +
                          " names, is over 16 MiB");
       }
-      return in_brief(path);
+      return in_brief(named);
     }
     if (folder == last || folder == folder.parent_path()) break;
   }

@@ -11,6 +11,8 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "models/shape/layer_pattern.hpp"
+#include "models/shape/transformer.hpp"
 
 namespace prequel {
 
@@ -115,8 +117,26 @@ class Completion {
                                     : fmt::format("{}", fmt::join(missing, ", "))));
   }
 
-  /// The rows that the tokenizer that the files name has, else as many as
-  /// the table of tokenizers has for none: a large model's time hardly depends on them.
+  /// Finds a known model of the same sublayers, by letters, and the same width.
+  [[nodiscard]] std::optional<Transformer> model_of_pattern() const {
+    const auto own = job_.model.mixers.find("layers_pattern");
+    if (own == job_.model.mixers.end() || !job_.model.hidden) return std::nullopt;
+    const auto parsed = parse_layer_pattern(own->second.substr(1, own->second.size() - 2));
+    const auto* said = std::get_if<LayerPattern>(&parsed);
+    if (said == nullptr) return std::nullopt;
+    const Library all = names_.library->apart();
+    for (const std::string& name : all.names("models")) {
+      try {
+        Transformer model = all.open("models", name).read_once(read_transformer);
+        if (model.pattern == said->layers && model.hidden == *job_.model.hidden) return model;
+      } catch (const InputError&) {  // told where the model is asked for
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// The rows that the tokenizer that the files name has, else those of a known hybrid, else as
+  /// many as the table of tokenizers has for none: a large model's time hardly depends on them.
   void complete_vocabulary() {
     if (names_.library == nullptr) {
       return leave_out("vocab_size: no file says it; --set model.vocab_size=N does");
@@ -128,6 +148,11 @@ class Completion {
       job_.model.vocab = extra > 0 ? found->words + extra : found->vocab;
       return assume(fmt::format("vocab_size {}: that of the {} tokenizer{}", *job_.model.vocab,
                                 found->name, extra > 0 ? fmt::format(" and {} more", extra) : ""));
+    }
+    if (const auto same = model_of_pattern()) {
+      job_.model.vocab = same->vocab;
+      return assume(fmt::format("vocab_size {}: that of {}, whose sublayers are the same",
+                                same->vocab, same->name));
     }
     job_.model.vocab = job_.names->usual_vocab;
     const bool none = job_.tokenizer.empty() || job_.tokenizer.front().empty();

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/settings/tuning_flags.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/errors.hpp"
@@ -181,6 +182,7 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
     const bool module =  // of Python, by its name
         i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
     if (module || is_program(words[i], names)) programs.push_back(words[i]);
+    if (i > 0 && words[i - 1] == "trl") (void)takes_objective_of(words[i], job);
   }
   for (const std::string& program : programs) {
     if (job.programs.size() > 100 || job.programs.find(program) != std::string::npos) continue;
@@ -204,6 +206,7 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
     const bool ended = program.ends_with(".py");  // else a module: openrlhf.cli.train_sft
     const std::string_view own =
         std::string_view(program).substr(program.rfind(ended ? '/' : '.') + 1);
+    if (takes_objective_of(own, job)) continue;
     if (const std::string* several = known_as(own, names.several_models)) {
       job.report.left_out.push_back(
           fmt::format("{}: {}; prequel predicts training one model on the same tokens",

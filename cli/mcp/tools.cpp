@@ -237,8 +237,9 @@ std::string misuse(const std::string& tool, const Json& arguments, const McpSess
   const std::vector<std::string> names = names_of(*known, session);
   for (const auto& [name, value] : arguments.items()) {
     if (std::ranges::find(names, name) != names.end()) continue;
+    const std::string near = did_you_mean(name, names);
     return fmt::format("{}: unknown argument {}{}", tool, in_quotes(name),
-                       did_you_mean(name, names));
+                       near.empty() ? argument_hint(known->command, name) : near);
   }
   return {};
 }

@@ -161,8 +161,14 @@ std::string flags_between(const Plan& from, const Plan& to) {
     std::string value = cell_of(axis.of(to));
     if (value == cell_of(axis.of(from))) return;
     if (axis.name == "dp" && from.nodes == to.nodes) return;  // follows
-    std::ranges::replace(value, ' ', ',');                    // lists
-    flags += (flags.empty() ? "" : " ") + flag_of(axis.name) + " " + shell_quoted(value);
+    std::string flag = flag_of(axis.name);
+    if constexpr (std::is_same_v<std::decay_t<decltype(axis.of(to))>, bool>) {
+      flag = axis.of(to) ? flag : "--no-" + flag.substr(2);
+    } else {
+      std::ranges::replace(value, ' ', ',');  // lists
+      flag += " " + shell_quoted(value);
+    }
+    flags += (flags.empty() ? "" : " ") + flag;
   });
   return flags;
 }

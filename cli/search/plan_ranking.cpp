@@ -75,6 +75,11 @@ Interval Ranker::interval_of(const FoundPlan& found) const {
   return interval(scenario, predict(scenario), uncertainty_);
 }
 
+double Ranker::fits_probability_of(const FoundPlan& found) const {
+  const Scenario scenario = scenario_of(inputs_, found.plan, found.shape);
+  return fits_probability(scenario, predict(scenario), uncertainty_);
+}
+
 /// Goes through the plans, the best first, until `wanted` are ranked.
 Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ranked,
                              std::size_t wanted) const {
@@ -92,15 +97,15 @@ Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ra
         block.push_back(begin);
       }
     }
-    std::vector<Interval> intervals(block.size());
-    const bool judges = threshold() > 0 || judged.plans.size() < kJudged;
-    if (judges) {
+    std::vector<double> probabilities(block.size());
+    if (threshold() > 0) {
       parallel_for(block.size(),
-                   [&](std::size_t i) { intervals[i] = interval_of(plans[block[i]]); });
+                   [&](std::size_t i) { probabilities[i] = fits_probability_of(plans[block[i]]); });
     }
+    const bool states_intervals = threshold() > 0 || judged.plans.size() < kJudged;
     for (std::size_t i = 0; i < block.size() && judged.plans.size() < wanted; ++i) {
       const FoundPlan& found = plans[block[i]];
-      const double probability = judges ? intervals[i].fits_probability : 0.0;
+      const double probability = probabilities[i];
       if (probability < threshold()) {
         judged.least_refused = std::min(judged.least_refused, found.peak_memory);
         if (!judged.risky && judged.plans.empty()) judged.risky = RiskyPlan{found, probability, 0};
@@ -114,9 +119,14 @@ Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ra
       judged.families.push_back(head >= 0 ? judged.families[static_cast<std::size_t>(head)]
                                           : ++families);
       judged.plans.push_back(found);
-      if (judges) judged.intervals.push_back(std::move(intervals[i]));
       judged.folded.push_back(0);
     }
+    if (!states_intervals) continue;
+    const std::size_t stated = judged.intervals.size();
+    judged.intervals.resize(judged.plans.size());
+    parallel_for(judged.plans.size() - stated, [&](std::size_t i) {
+      judged.intervals[stated + i] = interval_of(judged.plans[stated + i]);
+    });
   }
   return judged;
 }

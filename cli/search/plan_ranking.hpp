@@ -61,6 +61,7 @@ class Ranker {
   }
   [[nodiscard]] bool folds() const { return !options_.unfold && !options_.plans; }
   [[nodiscard]] Interval interval_of(const FoundPlan& found) const;
+  [[nodiscard]] double fits_probability_of(const FoundPlan& found) const;
   [[nodiscard]] Judged judge(const std::vector<FoundPlan>& plans, std::size_t ranked,
                              std::size_t wanted) const;
   [[nodiscard]] Ranking as_found(SearchResult result, std::size_t wanted) const;

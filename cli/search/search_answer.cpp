@@ -34,6 +34,7 @@ namespace prequel {
 namespace {
 
 constexpr std::ptrdiff_t kConfirmed = 10;      // of the best plans, by the detailed engine
+constexpr double kLeastToRelax = 2;            // seconds; more where the search took more
 constexpr std::int64_t kMostPlayed = 100'000;  // legal plans, where all are told of
 
 /// Tests whether all plans of a search share an axis that the user does not list: one that stacks
@@ -357,6 +358,9 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     candidates = legal_plans(table.requests, inputs, Refusals::all);
   } else {
     inputs.fixed = shared_by_all(inputs.fixed, inputs.software);
+    if (options.gpus && *options.gpus < inputs.cluster.devices_per_node) {
+      inputs.part_of_node = *options.gpus;
+    }
     said = read_axes(options, inputs);
     const PlanJudgement shared = judge_shared(inputs, said);
     if (!shared.problems.empty()) throw InputError(shared.problems);
@@ -409,7 +413,8 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   if (!result.interrupted) answer.gains = gains(best, candidates, inputs, limits);
   if (result.plans.empty() && !result.interrupted) {
     answer.relaxations = options.plans ? relaxations(candidates, inputs, limits, watch)
-                                       : relaxations(said, inputs, limits, reach, watch);
+                                       : relaxations(said, inputs, limits, reach, watch,
+                                                     std::max(kLeastToRelax, answer.seconds));
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     Explanation explanation = explain(layouts[i], axes, inputs, limits, candidates, result);

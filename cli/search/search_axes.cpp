@@ -132,7 +132,9 @@ std::vector<std::int64_t> node_counts(const SearchOptions& options, const Search
         "{} {}: {} has {} node{}; {} would do, or --set cluster.nodes={} if there are more", from,
         count, inputs.cluster.name, nodes, nodes == 1 ? "" : "s", nodes, count));
   };
-  if (options.gpus) {
+  if (inputs.part_of_node > 0) {
+    counts = {1};
+  } else if (options.gpus) {
     counts = {nodes_of_gpus("--gpus", *options.gpus, inputs.cluster)};
     check("--gpus", counts.back());
   } else if (said != options.axes.end()) {

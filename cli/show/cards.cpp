@@ -1,6 +1,7 @@
 #include "cli/show/cards.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,6 +26,28 @@ std::vector<std::string> checked_on(const std::string& cluster, const Uncertaint
   }
   std::ranges::sort(stacks);
   return stacks;
+}
+
+/// A cluster's file without what says whose it is and how large.
+std::string machine_of(const Document& cluster) {
+  nlohmann::json machine = cluster.json();
+  for (const char* key : {"name", "origin", "nodes", "software", "expert_software", "like"}) {
+    machine.erase(key);
+  }
+  return machine.dump();
+}
+
+/// By the machines that clusters have: the cluster on which the most stacks were checked.
+std::map<std::string, std::string> checked_machines(const Library& library,
+                                                    const Uncertainty& uncertainty) {
+  std::map<std::string, std::string> found;
+  for (const std::string& name : library.names("clusters")) {
+    const std::size_t stacks = checked_on(name, uncertainty).size();
+    if (stacks == 0) continue;
+    const auto [same, is_new] = found.emplace(machine_of(library.open("clusters", name)), name);
+    if (!is_new && checked_on(same->second, uncertainty).size() < stacks) same->second = name;
+  }
+  return found;
 }
 
 }  // namespace
@@ -67,6 +90,8 @@ std::string known_clusters_text(const Library& library) {
   const std::vector<Card> usual = cards(library);
   const Uncertainty uncertainty = shipped_uncertainty(library);
   std::string text;
+  const std::map<std::string, std::string> checked_elsewhere =
+      checked_machines(library, uncertainty);
   for (const std::string& name : library.names("clusters")) {
     const Document file = library.open("clusters", name);
     const auto card = std::ranges::find_if(
@@ -77,6 +102,10 @@ std::string known_clusters_text(const Library& library) {
                                                file.json().at("device").get<std::string>()),
                                    card == usual.end() ? "" : "usual " + card->name + "  ");
     if (!checked.empty()) line += fmt::format("checked: {}", fmt::join(checked, ", "));
+    const auto same = checked_elsewhere.find(machine_of(file));
+    if (checked.empty() && same != checked_elsewhere.end()) {
+      line += fmt::format("the machine of {}, which is checked", same->second);
+    }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }

@@ -28,7 +28,7 @@ std::vector<Card> cards(const Library& library);
 nlohmann::ordered_json cards_json(const Library& library);
 
 /// Returns a line a cluster: its name, its card and how many a node has, which card it is the usual
-/// machine of, and the stacks that were checked on it.
+/// machine of, and the stacks that were checked on it, or which cluster of the same machines was.
 std::string known_clusters_text(const Library& library);
 
 }  // namespace prequel

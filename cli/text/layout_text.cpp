@@ -71,10 +71,10 @@ std::string layout_text(const Plan& plan) {
     return degree > 1 ? fmt::format(" {} {}", axis, degree) : std::string();
   };
   std::string text =
-      fmt::format("{} nodes, dp {} tp {}{} pp {}{}{}{} mbs {} zero {} recompute {}", plan.nodes,
-                  plan.dp, plan.tp, beyond_one("cp", plan.cp), plan.pp, beyond_one("vpp", plan.vpp),
-                  beyond_one("ep", plan.ep), beyond_one("etp", plan.etp), plan.mbs, plan.zero,
-                  name(plan.recompute));
+      fmt::format("{} node{}, dp {} tp {}{} pp {}{}{}{} mbs {} zero {} recompute {}", plan.nodes,
+                  plan.nodes == 1 ? "" : "s", plan.dp, plan.tp, beyond_one("cp", plan.cp), plan.pp,
+                  beyond_one("vpp", plan.vpp), beyond_one("ep", plan.ep),
+                  beyond_one("etp", plan.etp), plan.mbs, plan.zero, name(plan.recompute));
   if (plan.recompute == Recompute::selective && !plan.recompute_modules.empty()) {
     text += " (" + cell_of(plan.recompute_modules) + ")";
   }

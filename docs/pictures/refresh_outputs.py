@@ -8,8 +8,8 @@ A page says before a block which command made it:
     …
     ```
 
-`| head -N` at the end of the command keeps the first lines alone, `| tail -N` the last ones, `| columns -N` cuts
-longer ones.
+`| head -N` at the end of the command keeps the first lines alone, `| tail -N` the last ones, `| grep -WORDS` those
+that hold these words, `| columns -N` cuts longer ones.
 With --check nothing is written: the exit status is 1 if a page is out of date.
 """
 
@@ -23,19 +23,24 @@ BLOCK = re.compile(r"<!-- output: prequel (?P<command>.*?) -->\n```text\n(?P<tex
 
 def output_of(program, command):
     """Returns what a command prints, cut as it asks for."""
-    command, *cuts = [part.strip() for part in command.split(" | ")]
-    done = subprocess.run(["sh", "-c", f"'{program}' {command}"], capture_output=True, text=True, check=False)
+    first, *cuts = [part.strip() for part in command.split(" | ")]
+    command = f"'{program}' {first}"
+    while cuts and cuts[0].startswith("prequel "):
+        command += f" 2>/dev/null | '{program}' {cuts.pop(0).removeprefix('prequel ')}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"prequel {command}: exit status {done.returncode}\n{done.stderr}")
     # How long a search took changes from run to run.
     lines = [re.sub(r"(combinations considered.*); [0-9.]+ s$", r"\1", line)
              for line in done.stdout.rstrip().splitlines()]
     for cut in cuts:
-        name, number = cut.split(" -")
+        name, number = cut.split(" -", 1)
         if name == "head":
             lines = lines[: int(number)]
         elif name == "tail":
             lines = lines[-int(number) :]
+        elif name == "grep":
+            lines = [line for line in lines if number in line]
         else:
             lines = [line[: int(number)].rstrip() for line in lines]
     return "\n".join(lines) + "\n"

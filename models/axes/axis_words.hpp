@@ -205,11 +205,36 @@ template <>
 inline constexpr std::array<std::string_view, 7> kWordsOf<BaseFormat>{
     "bf16", "fp8", "int8", "nf4", "nf4-double", "gptq-int4", "nvfp4"};
 
-/// The examples that the loss compares: a sequence, a chosen and a rejected one beside a reference
-/// model's (DPO, arXiv 2305.18290), or these two by one score each.
-enum class Objective : std::uint8_t { sft, dpo, reward };
+/// The examples that the loss compares. Preferences have a chosen and a rejected sequence. DPO
+/// (arXiv 2305.18290) sees them beside a reference model's, which may have been computed before. A
+/// reward gives each one score; ORPO (2403.07691) and SimPO (2405.14734) need no second model. KTO
+/// (2402.01306) has single sequences that are liked or not.
+enum class Objective : std::uint8_t { sft, dpo, reward, dpo_precomputed, orpo, simpo, kto };
 template <>
-inline constexpr std::array<std::string_view, 3> kWordsOf<Objective>{"sft", "dpo", "reward"};
+inline constexpr std::array<std::string_view, 7> kWordsOf<Objective>{
+    "sft", "dpo", "reward", "dpo-precomputed", "orpo", "simpo", "kto"};
+
+/// Passes of an objective beside the one that learns.
+struct ObjectiveTraits {
+  std::int64_t sequences{1};    ///< of one sample
+  std::int64_t forward_only{};  ///< passes over all of them that keep nothing
+  bool reference{};             ///< some of these are of a second model, the one at the start
+};
+
+constexpr ObjectiveTraits traits(Objective objective) {
+  switch (objective) {
+    case Objective::sft: return {};
+    case Objective::dpo: return {2, 1, true};
+    case Objective::reward:
+    case Objective::dpo_precomputed:
+    case Objective::orpo:
+    case Objective::simpo: return {2};
+    // The model itself runs over answers of other prompts, and the reference over both: the
+    // estimate of the divergence takes them (TRL's KTOTrainer).
+    case Objective::kto: return {1, 3, true};
+  }
+  return {};
+}
 
 /// How sequences fill a micro batch: each padded to the longest, or several in a row of `seq_len`
 /// tokens, with attention inside each of them or over all before.

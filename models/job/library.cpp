@@ -327,6 +327,12 @@ Document Library::read(const std::string& kind, const std::string& name,
   return Document::of(path, file.parsed);
 }
 
+Library Library::apart() const {
+  Library copy = *this;
+  copy.opened_ = std::make_shared<Opened>();
+  return copy;
+}
+
 Document Library::open(const std::string& kind, const std::string& name,
                        const std::string& from) const {
   Document file = find(kind, name, from);

@@ -70,6 +70,8 @@ class Library {
   /// All that was opened so far, or noted; each once, in the order of kinds and names. Those who
   /// read names of other tools note them as one.
   [[nodiscard]] std::vector<InputFile> inputs() const;
+  /// The same files, whose opening this one does not know of: for those who look through many.
+  [[nodiscard]] Library apart() const;
   /// Adds to them a file that was read elsewhere.
   void note_input(const std::string& kind, const std::string& name, std::string_view content) const;
 

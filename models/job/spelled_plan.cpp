@@ -85,6 +85,9 @@ std::vector<Override> in_plan_terms(std::vector<Override> overrides, const nlohm
   }
   said->path = "plan.dp";
   said->value = fmt::format("{}", *gpus / replica);
+  // A part of one node is no whole number of them.
+  std::erase_if(overrides,
+                [](const Override& one) { return one.path == "plan.nodes" && one.value == "1"; });
   return overrides;
 }
 

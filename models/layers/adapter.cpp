@@ -55,8 +55,11 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
   const Learning& learning = setting.learning;
   const double element = bytes_per_element(setting.precision);
   const std::int64_t inputs = matrix.splits_inputs ? matrix.inputs / matrix.ranks : matrix.inputs;
+  // With sequence parallelism the result of a row-parallel matrix is scattered by tokens, and B's
+  // is exchanged to lie so, from columns that are split (NeMo's ParallelLinearAdapter).
+  const bool exchanged = matrix.splits_inputs && matrix.ranks > 1 && setting.sequence_parallel;
   const std::int64_t outputs =
-      matrix.splits_inputs ? matrix.outputs : matrix.outputs / matrix.ranks;
+      matrix.splits_inputs && !exchanged ? matrix.outputs : matrix.outputs / matrix.ranks;
   const double read = real(matrix.rows * inputs);
   const double written = real(matrix.rows * outputs);
   const bool fused = software.kernels.fused_adapters;
@@ -79,6 +82,7 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
     pass("adapter dropout", bytes, bytes, read * (element + kMask));
   }
   const double narrow = real(matrix.rows * learning.rank) * element;
+  const GroupAxis group = matrix.experts > 0 ? GroupAxis::expert_tensor : GroupAxis::tensor;
   add({.name = "adapter in",
        .what = LinearLayer{matrix.rows, learning.rank, inputs, setting.precision, matrix.experts},
        .parameters = matrix.copies * learning.rank * matrix.inputs,
@@ -87,15 +91,18 @@ void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting&
     const auto sum = std::optional(CollectiveOp::all_reduce);
     const bool forward = matrix.splits_inputs;
     add({.name = "adapter all-reduce",
-         .what = LayerCollective{matrix.experts > 0 ? GroupAxis::expert_tensor : GroupAxis::tensor,
-                                 {narrow},
-                                 forward ? sum : std::nullopt,
-                                 forward ? std::nullopt : sum}});
+         .what = LayerCollective{
+             group, {narrow}, forward ? sum : std::nullopt, forward ? std::nullopt : sum}});
   }
   add({.name = "adapter out",
        .what = LinearLayer{matrix.rows, outputs, learning.rank, setting.precision, matrix.experts},
        .parameters = matrix.copies * (adapter_parameters(learning, matrix.outputs, matrix.inputs) -
                                       learning.rank * matrix.inputs)});
+  if (exchanged) {
+    add({.name = "adapter all-to-all",
+         .what = LayerCollective{
+             group, {written * element}, CollectiveOp::all_to_all, CollectiveOp::all_to_all}});
+  }
   const double casts = copies ? kWideCasts * read : 0.0;
   const double forward = fused ? kFusedSum * written : kEagerSum * written;
   const double backward =

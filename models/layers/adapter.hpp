@@ -36,7 +36,8 @@ LaunchCounts adapter_launches(const Learning& learning, const Software& software
 /// pass that scales the result and adds it to that of the frozen matrix, and where something is
 /// dropped a copy of the input and its mask. A column-parallel matrix has A on every rank and B
 /// split, so that the gradient of the narrow result is summed over ranks; of a row-parallel one A
-/// is split and the narrow result is summed. DoRA norms the sum of the matrix and both factors.
+/// is split and the narrow result is summed; with sequence parallelism B is split there, too, and
+/// its result exchanged (NeMo's LORA_A2A). DoRA norms the sum of the matrix and both factors.
 void tell_adapter(Layer& layer, const AdaptedMatrix& matrix, const LayerSetting& setting,
                   const Software& software);
 

@@ -89,6 +89,16 @@ class AttentionTeller {
     tell_projection();
   }
 
+  /// Attention to blocks of keys that an index branch chooses (MiniMax-M3): a flash kernel passes
+  /// over all others, as it does over those before a window of so many keys.
+  void tell_blocks() {
+    tell_qkv();
+    tell_indexer();
+    tell_attention_core();
+    tell_gate();
+    tell_projection();
+  }
+
   /// Attention over a window and compressed keys, all heads with one key, which is the value too.
   void tell_compressed() {
     const Transformer& model = teller_.model;
@@ -165,6 +175,8 @@ class AttentionTeller {
     const std::int64_t rank = teller_.model.latent.q_rank;
     product("index queries", indexer.heads * indexer.head_dim,
             rank > 0 ? rank : teller_.model.hidden);
+    // Heads of blocks choose for themselves; others have a weight each in one sum.
+    if (teller_.kind.mixer == Mixer::block_sparse) return;
     product("index weights", indexer.heads, teller_.model.hidden);
   }
 
@@ -176,11 +188,13 @@ class AttentionTeller {
     SparseAttention scores{queries, keys, indexer.heads, indexer.head_dim, 0, true};
     teller_.tell({"index scores", scores, Module::other});
     teller_.tell({"index top-k",
-                  PointwiseKernels{StreamKind::fused_pointwise, 2 * queries * keys * 4, 0},
+                  PointwiseKernels{StreamKind::fused_pointwise,
+                                   2 * queries * keys * 4 / real(indexer.block), 0},
                   Module::other});
   }
 
-  /// DeepSeek-V3.2's: its inputs get no gradient, so its products have a weight gradient alone.
+  /// DeepSeek-V3.2's and MiniMax-M3's: its inputs get no gradient, so its products have a weight
+  /// gradient alone. With the keys come two vectors: the norm of keys, or one of queries, too.
   void tell_indexer() {
     const Indexer& indexer = teller_.model.indexer;
     tell_index_queries();
@@ -357,7 +371,9 @@ class AttentionTeller {
                   kv_heads, shape_.key_dim};
     core.shape.value_dim = shape_.value_dim;
     core.shape.kv_seq = teller_.setting.seq_len;
-    core.shape.window = teller_.kind.span == AttentionSpan::window ? teller_.model.window : 0;
+    core.shape.window = teller_.kind.mixer == Mixer::block_sparse    ? teller_.model.indexer.top_k
+                        : teller_.kind.span == AttentionSpan::window ? teller_.model.window
+                                                                     : 0;
     core.shape.chunk =
         teller_.kind.span == AttentionSpan::chunk ? teller_.model.chunk : teller_.setting.seen_len;
     core.shape.precision =
@@ -479,6 +495,10 @@ void tell_attention(LayerTeller& teller) {
 
 void tell_sparse_attention(LayerTeller& teller) {
   AttentionTeller(teller).tell_sparse();
+}
+
+void tell_block_attention(LayerTeller& teller) {
+  AttentionTeller(teller).tell_blocks();
 }
 
 void tell_compressed_attention(LayerTeller& teller) {

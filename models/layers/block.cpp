@@ -11,6 +11,7 @@ void tell_mixer(LayerTeller& teller) {
     case Mixer::window_alone:
     case Mixer::compressed:
     case Mixer::compressed_far: return tell_compressed_attention(teller);
+    case Mixer::block_sparse: return tell_block_attention(teller);
     case Mixer::state_space: return tell_state_space(teller);
     case Mixer::delta_net:
     case Mixer::kimi_delta:
@@ -23,7 +24,8 @@ void tell_mixer(LayerTeller& teller) {
 void tell_feed(LayerTeller& teller) {
   switch (teller.kind.feed) {
     case Feed::mlp: return tell_mlp(teller);
-    case Feed::experts: return tell_experts(teller);
+    case Feed::experts:
+    case Feed::hashed_experts: return tell_experts(teller);
     case Feed::none: return;
   }
 }

@@ -122,4 +122,33 @@ double bridge_dsa_flops(const Transformer& model, std::int64_t seq_len, std::int
   return 3 * forward + rest;
 }
 
+double bridge_dsv4_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab) {
+  const CompressedAttention& shape = model.compression;
+  const Indexer& indexer = model.indexer;
+  const double h = real(model.hidden);
+  const double rank = real(model.latent.q_rank);
+  const double d = real(model.head_dim);
+  const double heads = real(model.heads);
+  const double products = h * rank + rank * heads * d + h * d + heads * d * real(shape.out_rank) +
+                          real(shape.out_groups * shape.out_rank) * h;
+  const double near = real(seq_len / 4), far = real(seq_len / 128);
+  double rest = next_token(model);
+  double forward = logits(model, vocab);
+  each_layer(model, [&](LayerKind kind) {
+    forward += feed(model, kind.feed);
+    double weights = products;
+    double keys = real(shape.window);
+    if (kind.mixer == Mixer::compressed) {  // two overlapping sums of keys and of weights
+      weights += 4 * h * d + rank * real(indexer.heads * indexer.head_dim) +
+                 h * real(indexer.heads + 4 * indexer.head_dim);
+      keys += std::min(real(indexer.top_k), near);
+    } else if (kind.mixer == Mixer::compressed_far) {
+      weights += 2 * h * d;
+      keys += far / 2;
+    }
+    rest += 6 * weights + 6 * keys * heads * 2 * d;
+  });
+  return 3 * forward + rest;
+}
+
 }  // namespace prequel

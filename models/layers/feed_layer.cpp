@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "models/layers/layer_teller.hpp"
 
@@ -20,27 +21,29 @@ class FeedTeller {
   /// Router, dispatch, the experts' two products, combine; and the experts that all tokens pass.
   void tell_experts() {
     const Experts& experts = teller_.model.experts;
-    const double rows = expert_tokens() * real(experts.top_k * teller_.setting.etp);
+    const double rows = expert_tokens() * (experts.working() * real(teller_.setting.etp));
     const double busy_rows = rows * teller_.setting.imbalance;
     const double hidden = real(teller_.model.hidden);
     const double tokens = real(teller_.shared_tokens);
+    // Scores weigh what experts give also where the token's word, by a table, says which they are.
+    const bool hashed = teller_.kind.feed == Feed::hashed_experts;
+    const std::int64_t scored = experts.count + experts.zero;
 
-    for (const std::int64_t adapted :
-         teller_.adapters_of({{AdapterTarget::router, experts.count}})) {
+    for (const std::int64_t adapted : teller_.adapters_of({{AdapterTarget::router, scored}})) {
       teller_.tell_adapter({.rows = teller_.shared_tokens,
                             .outputs = adapted,
                             .inputs = teller_.model.hidden,
                             .module = Module::experts});
     }
     teller_.tell({"router",
-                  LinearLayer{teller_.shared_tokens, experts.count, teller_.model.hidden,
+                  LinearLayer{teller_.shared_tokens, scored, teller_.model.hidden,
                               teller_.setting.precision, 0},
                   Module::experts,
-                  linear_parameters(experts.count, teller_.model.hidden,
-                                    teller_.model.linear_bias || experts.router_bias),
-                  false, 9.0 * tokens * real(experts.count)});
+                  linear_parameters(scored, teller_.model.hidden,
+                                    teller_.model.linear_bias || (experts.router_bias && !hashed)),
+                  false, 9.0 * tokens * real(scored)});
     // Scores, softmax, top-k and the map of tokens to experts.
-    const double routing = tokens * (hidden * teller_.element + 24.0 * real(experts.count));
+    const double routing = tokens * (hidden * teller_.element + 24.0 * real(scored));
     teller_.tell(
         {"routing", PointwiseKernels{StreamKind::router, routing, 2 * routing}, Module::experts});
     if (experts.latent > 0) tell_latent("experts latent in", experts.latent, teller_.model.hidden);
@@ -171,7 +174,7 @@ class FeedTeller {
     transfer.tokens = expert_tokens() * teller_.setting.imbalance;
     transfer.hidden = teller_.model.expert_width();
     transfer.precision = teller_.setting.precision;
-    transfer.top_k = experts.top_k;
+    transfer.top_k = std::max<std::int64_t>(1, std::llround(experts.working()));
     transfer.experts = experts.count;
     transfer.expert_groups = experts.groups;
     transfer.groups_chosen = experts.groups_chosen;
@@ -182,7 +185,7 @@ class FeedTeller {
   /// by rank (dispatcher alltoall) are sorted by expert once more.
   void tell_permute(std::string_view name, double rows) {
     const double row_bytes = real(teller_.model.expert_width()) * teller_.element;
-    const double copies = rows / real(teller_.model.experts.top_k * teller_.setting.etp);
+    const double copies = rows / (teller_.model.experts.working() * real(teller_.setting.etp));
     const bool by_rank = teller_.setting.dispatcher == Dispatcher::alltoall &&
                          teller_.setting.ep > 1 && teller_.setting.ep < teller_.model.experts.count;
     const double sorted = by_rank ? 2 * rows : 0.0;

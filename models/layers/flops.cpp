@@ -141,6 +141,7 @@ StepFlops step_flops(const Transformer& model, const StepShape& step, FlopsConve
     case FlopsConvention::bridge_hybrid: return of_tokens(bridge_hybrid_flops, model, step);
     case FlopsConvention::bridge_gdn: return of_tokens(bridge_gdn_flops, model, step);
     case FlopsConvention::bridge_dsa: return of_tokens(bridge_dsa_flops, model, step);
+    case FlopsConvention::bridge_dsv4: return of_tokens(bridge_dsv4_flops, model, step);
     case FlopsConvention::mosaic_2023_star: return mosaic_flops(model, step, false);
   }
   return {};

@@ -44,13 +44,14 @@ enum class FlopsConvention : std::uint8_t {
   mosaic_2023_star,  ///< the same without the attention term (their MFU*, HFU*)
   causal,            ///< as `prequel`, but of pairs that the causal mask lets see each other alone:
                      ///< Megatron-Core from 2025-09 on, NeMo and Megatron-Bridge
-  bridge_hybrid,     ///< Megatron-Bridge's of hybrids, of gated delta nets and of sparse attention:
-  bridge_gdn,        ///< models/layers/bridge_flops.hpp
-  bridge_dsa
+  bridge_hybrid,     ///< Megatron-Bridge's of hybrids, of gated delta nets, of sparse attention and
+  bridge_gdn,        ///< of compressed attention: models/layers/bridge_flops.hpp
+  bridge_dsa,
+  bridge_dsv4
 };
-inline constexpr std::array<std::string_view, 9> kFlopsConventionNames{
+inline constexpr std::array<std::string_view, 10> kFlopsConventionNames{
     "prequel", "megatron-hw",   "bs-noemb",   "mosaic-2023", "mosaic-2023-star",
-    "causal",  "bridge-hybrid", "bridge-gdn", "bridge-dsa"};
+    "causal",  "bridge-hybrid", "bridge-gdn", "bridge-dsa",  "bridge-dsv4"};
 
 constexpr std::string_view name(FlopsConvention convention) {
   return kFlopsConventionNames[static_cast<std::size_t>(convention)];

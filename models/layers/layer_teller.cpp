@@ -165,6 +165,8 @@ void LayerTeller::tell_residual(bool last) {
 
 void LayerTeller::tell_input_gather() {
   if (setting.tp == 1 || !setting.sequence_parallel || software.memory.keeps_gathers) return;
+  // The weight gradient alone reads it; adapters keep what they read whole.
+  if (!setting.learning.model_learns()) return;
   tell({"input all-gather",
         LayerCollective{
             GroupAxis::tensor, {gathered_bytes(1)}, std::nullopt, CollectiveOp::all_gather, true}});

@@ -155,6 +155,7 @@ void tell_attention(LayerTeller& teller);
 /// Tells latent attention over chosen keys, with the indexer that chooses them.
 void tell_sparse_attention(LayerTeller& teller);
 /// Tells attention over a window and compressed keys.
+void tell_block_attention(LayerTeller& teller);
 void tell_compressed_attention(LayerTeller& teller);
 /// Tells a state-space layer.
 void tell_state_space(LayerTeller& teller);

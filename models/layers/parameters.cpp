@@ -1,5 +1,7 @@
 #include "models/layers/parameters.hpp"
 
+#include <cmath>
+
 #include "models/layers/adapter.hpp"
 
 namespace prequel {
@@ -133,8 +135,8 @@ std::int64_t active_parameters(const Transformer& model) {
   if (model.repeats_next_token) idle += next_token_parameters(model).total();
   if (!model.has_experts()) return total_parameters(model) - idle;
   each_kind_of_block(model, [&](std::int64_t layers, const ParameterCount& block) {
-    idle += layers * (block.experts / model.experts.count) *
-            (model.experts.count - model.experts.top_k);
+    const double used = model.experts.working() / real(model.experts.count);
+    idle += layers * (block.experts - std::llround(used * real(block.experts)));
   });
   return total_parameters(model) - idle;
 }

@@ -31,6 +31,7 @@ std::string_view word(Mixer mixer) {
     case Mixer::window_alone: return "window ";
     case Mixer::compressed: return "compressed ";
     case Mixer::compressed_far: return "far compressed ";
+    case Mixer::block_sparse: return "block sparse ";
     case Mixer::none:
     case Mixer::attention: break;
   }
@@ -59,6 +60,7 @@ Part LayerKinds::part_of(LayerKind kind) const {
 
 std::string name(LayerKind kind) {
   std::string text{kind.frozen ? "frozen " : ""};
+  if (kind.feed == Feed::hashed_experts) text += "hashed ";
   text += prefix(kind.span);
   text += word(kind.mixer);
   if (kind.mixer == Mixer::none) return text + (kind.has_experts() ? "experts layer" : "mlp layer");

@@ -146,12 +146,12 @@ class RecurrentTeller {
     teller_.tell_linear("projection", teller_.tokens, model_.hidden, inputs, last);
   }
 
-  /// Megatron has tokens of all sequences beside each other and scans want sequences one by one:
-  /// copies where there are several. Its gated delta net brings channels together for the
-  /// convolution and apart again in any case (two `copies`).
+  /// Transformer Engine's layers have tokens of all sequences beside each other and scans want
+  /// sequences one by one: copies where there are several. Megatron's gated delta net brings
+  /// channels together for the convolution and apart again in any case (two `copies`).
   void tell_reorder(double width, int copies) {
     const bool ordered = copies == 1 && teller_.setting.mbs == 1;
-    if (ordered || teller_.software.framework != "megatron-lm") return;
+    if (ordered || !teller_.software.kernels.transformer_engine) return;
     tell_elements("token order", 2 * copies * width, 1, 0, 0);
   }
 

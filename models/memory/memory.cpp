@@ -409,6 +409,11 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   };
   place(held(plan, parameters, 3) * mean_weight_bytes(plan, parameters, learning, states.weights),
         plan.offload == Offload::optimizer_params, memory.weights);
+  // The reference is a model of its own, unless adapters that are turned off make it.
+  if (plan.tuning == Tuning::full && traits(plan.objective).reference) {
+    place(held(plan, parameters, 3) * bytes_per_element(activation_precision(plan)),
+          plan.offload == Offload::optimizer_params, memory.weights);
+  }
   const double owned = held(plan, learning, 1);
   double optimizer = owned * states.optimizer;
   if (plan.optimizer == Optimizer::muon) {

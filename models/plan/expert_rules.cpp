@@ -18,7 +18,8 @@ namespace prequel {
 
 bool offers_sequence_parallel(const Ruling& its) {
   const auto& offered = its.software.choices.sequence_parallel;
-  return its.software.framework == "megatron-lm" &&
+  // Megatron-Core's rule, whose layers are Transformer Engine's.
+  return its.software.kernels.transformer_engine &&
          std::find(offered.begin(), offered.end(), true) != offered.end();
 }
 

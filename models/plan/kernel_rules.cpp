@@ -12,7 +12,7 @@
 namespace prequel {
 
 void fill_chosen_attention(Ruling& its) {
-  const bool chooses = its.model.indexer.heads > 0 && its.model.compression.window == 0;
+  const bool chooses = its.model.indexer.heads > 0 && its.model.is_latent();
   if (!chooses || its.request.attention || its.plan.cp > 1) return;
   its.plan.attention = AttentionKind::unfused;
   its.warn(

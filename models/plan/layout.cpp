@@ -72,9 +72,9 @@ class Expander {
 /// Parameters of products that a token passes: what a part weighs against others.
 double passed_parameters(const Transformer& model) {
   const ParameterCount block = block_parameters(model, model.kind_of(model.layers - 1));
-  const double chosen = model.has_experts() ? static_cast<double>(model.experts.top_k) /
-                                                  static_cast<double>(model.experts.count)
-                                            : 0.0;
+  const double chosen = model.has_experts()
+                            ? model.experts.working() / static_cast<double>(model.experts.count)
+                            : 0.0;
   return static_cast<double>(block.dense) + chosen * static_cast<double>(block.experts);
 }
 

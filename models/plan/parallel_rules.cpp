@@ -145,14 +145,10 @@ std::int64_t kv_heads_of_rank(const Ruling& its) {
   return std::max<std::int64_t>(1, heads / its.plan.tp);
 }
 
-bool uses_transformer_engine(const Ruling& its) {
-  return its.software.framework == "megatron-lm";
-}
-
 /// A rank of Ulysses gets a part of the heads of keys and values, too, or copies of them.
 void check_shared_heads(Ruling& its) {
   const std::int64_t heads = kv_heads_of_rank(its);
-  if (!uses_transformer_engine(its)) {
+  if (!its.software.kernels.transformer_engine) {
     its.warn(
         "cp_comm a2a: cp {} is not a divisor of the {} heads of keys and values of a rank, "
         "which are replicated",
@@ -200,7 +196,7 @@ void check_context_parallel(Ruling& its) {
   } else if (its.plan.cp_comm == ContextComm::a2a && kv_heads_of_rank(its) % its.plan.cp != 0) {
     check_shared_heads(its);
   }
-  if (its.model.window > 0 && uses_transformer_engine(its) &&
+  if (its.model.window > 0 && its.software.kernels.transformer_engine &&
       (its.plan.cp_comm == ContextComm::p2p || its.plan.cp_comm == ContextComm::a2a_p2p)) {
     its.warn(
         "cp_comm {}: Transformer Engine, which {} calls, has sliding windows over context ranks "

@@ -27,9 +27,7 @@ struct Plan : AxisValues<Settled> {
   /// Micro batches that each pipeline runs in one iteration.
   [[nodiscard]] std::int64_t micro_batches() const { return gbs / (dp * mbs); }
   /// Sequences of one sample: preferences compare a chosen one with a rejected one.
-  [[nodiscard]] std::int64_t sequences_of_sample() const {
-    return objective == Objective::sft ? 1 : 2;
-  }
+  [[nodiscard]] std::int64_t sequences_of_sample() const { return traits(objective).sequences; }
   /// Ranks that hold the same parameters and so reduce their gradients together: dp, or twice as
   /// many where the schedule has each block on two stages.
   [[nodiscard]] std::int64_t replicas() const { return traits(schedule).mirrored ? 2 * dp : dp; }

@@ -24,7 +24,8 @@ enum class Mixer : std::uint8_t {
   attention_and_state_space,  ///< side by side on one norm
   window_alone,               ///< compressed attention without compressed keys
   compressed,                 ///< by 4, with an indexer
-  compressed_far              ///< by 128
+  compressed_far,             ///< by 128
+  block_sparse                ///< attention to blocks of keys that an index branch chooses
 };
 
 /// Tests whether softmax attention, dense or sparse, is all or a part of the mixer.
@@ -39,8 +40,9 @@ constexpr bool is_softmax(Mixer mixer) {
   }
 }
 
-/// The part of a sublayer that works token by token.
-enum class Feed : std::uint8_t { none, mlp, experts };
+/// The part of a sublayer that works token by token. Experts are chosen by their scores, or
+/// (hashed) by the token itself.
+enum class Feed : std::uint8_t { none, mlp, experts, hashed_experts };
 
 /// The kind of a sublayer. A usual transformer block has a mixer and a feed; layers of hybrid
 /// models have one of the two.
@@ -50,7 +52,9 @@ struct LayerKind {
   AttentionSpan span{};
   bool frozen{};  ///< nothing of it learns, where the last layers alone do
 
-  [[nodiscard]] bool has_experts() const { return feed == Feed::experts; }
+  [[nodiscard]] bool has_experts() const {
+    return feed == Feed::experts || feed == Feed::hashed_experts;
+  }
   /// Norms with something behind them.
   [[nodiscard]] int sublayers() const {
     return (mixer == Mixer::none ? 0 : 1) + (feed == Feed::none ? 0 : 1);

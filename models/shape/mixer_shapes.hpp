@@ -47,11 +47,12 @@ struct LinearAttention {
 };
 
 /// Attention of each query over the keys that an indexer chooses for it (DeepSeek-V3.2,
-/// arXiv 2512.02556).
+/// arXiv 2512.02556), one by one or in blocks (MiniMax-M3).
 struct Indexer {
   std::int64_t heads{};  ///< 0: the model has none
   std::int64_t head_dim{};
   std::int64_t top_k{};
+  std::int64_t block{1};  ///< keys that are chosen as one
 
   bool operator==(const Indexer&) const = default;
 };

@@ -1,6 +1,7 @@
 #include "models/shape/transformer.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,6 +56,8 @@ void read_experts(const Cursor& root, const Fields& fields, Transformer& model) 
   experts.latent = fields.shape_or("moe_latent_size", 0, 0);
   experts.latent_norm = fields.flag_or("moe_latent_norm", false);
   experts.router_bias = fields.flag_or("moe_router_bias", false);
+  experts.hash_layers = fields.shape_or("num_hash_layers", 0, 0);
+  experts.zero = fields.shape_or("num_zero_experts", 0, 0);
   const auto at_most = [&](std::string_view key, std::int64_t value, std::int64_t most) {
     if (value <= most) return;
     root.at(key).problem(std::to_string(value) + " are more than there are, " +
@@ -98,6 +101,7 @@ constexpr LayerType kLayerTypes[] = {
     {"window_attention", {Feed::mlp, Mixer::window_alone}},
     {"compressed_attention", {Feed::mlp, Mixer::compressed}},
     {"far_compressed_attention", {Feed::mlp, Mixer::compressed_far}},
+    {"block_sparse_attention", {Feed::mlp, Mixer::block_sparse}},
 };
 
 std::vector<LayerKind> read_layer_types(const Cursor& list) {
@@ -147,6 +151,7 @@ void read_mixers(const Cursor& root, const Fields& fields, Transformer& model) {
   if (indexer.heads > 0) {
     indexer.head_dim = fields.shape("index_head_dim");
     indexer.top_k = fields.shape("index_topk");
+    indexer.block = fields.shape_or("index_block_size", 1);
   }
   CompressedAttention& compression = model.compression;
   compression.window = fields.shape_or("compression_window", 0, 0);
@@ -182,6 +187,7 @@ std::string missing(const Transformer& model, LayerKind kind) {
     case Mixer::sparse:
     case Mixer::sparse_shared:
       return model.indexer.heads == 0 ? "index_n_heads" : model.is_latent() ? "" : "kv_lora_rank";
+    case Mixer::block_sparse: return model.indexer.heads > 0 ? "" : "index_n_heads";
     case Mixer::compressed:
       if (model.indexer.heads == 0) return "index_n_heads";
       [[fallthrough]];
@@ -257,12 +263,13 @@ LayerKind kind_by_shape(const Transformer& model, std::int64_t layer) {
   const std::int64_t behind = layer - model.experts.first_dense;
   const bool sees_all = model.full_every > 0 && (layer + 1) % model.full_every == 0;
   const bool has = model.has_experts() && behind >= 0 && (behind + 1) % model.experts.every == 0;
+  const Feed experts = layer < model.experts.hash_layers ? Feed::hashed_experts : Feed::experts;
   if (!model.mixers.empty()) {
     LayerKind kind = model.mixers[static_cast<std::size_t>(layer) % model.mixers.size()];
-    kind.feed = has ? Feed::experts : Feed::mlp;
+    kind.feed = has ? experts : Feed::mlp;
     return kind;
   }
-  return {has ? Feed::experts : Feed::mlp, Mixer::attention,
+  return {has ? experts : Feed::mlp, Mixer::attention,
           sees_all ? AttentionSpan::full : model.usual_span()};
 }
 
@@ -281,7 +288,12 @@ std::vector<LayerKind> distinct_kinds(const Transformer& model) {
     const auto place = std::ranges::lower_bound(kinds, kind);
     if (place == kinds.end() || *place != kind) kinds.insert(place, kind);
   };
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) add(model.kind_of(layer));
+  std::optional<LayerKind> last;  // most layers are as the one before
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const LayerKind kind = model.kind_of(layer);
+    if (kind != last) add(kind);
+    last = kind;
+  }
   for (const LayerKind& kind : model.next_token_pattern) add(kind);
   return kinds;
 }
@@ -293,7 +305,8 @@ std::vector<LayerKind> Transformer::next_token_kinds() const {
 bool Transformer::is_uniform() const {
   if (!pattern.empty() || !mixers.empty() || !next_token_pattern.empty()) return false;
   if (frozen_layers() > 0) return false;
-  const bool same_mlp = !has_experts() || (experts.first_dense == 0 && experts.every == 1);
+  const bool same_mlp = !has_experts() || (experts.first_dense == 0 && experts.every == 1 &&
+                                           experts.hash_layers == 0);
   return same_mlp && (usual_span() == AttentionSpan::full || full_every == 0);
 }
 

@@ -47,6 +47,13 @@ struct Experts {
   std::int64_t latent{};          ///< width that tokens are brought to for routed ones; 0: hidden
   bool latent_norm{};             ///< a norm of the latent vector
   bool router_bias{};             ///< a bias an expert that balances their load
+  std::int64_t hash_layers{};     ///< layers at the front whose experts the token's word chooses
+  std::int64_t zero{};            ///< further ones that give the token back (LongCat)
+
+  /// Returns how many experts with work a token is sent to, on average.
+  [[nodiscard]] double working() const {
+    return static_cast<double>(top_k * count) / static_cast<double>(count + zero);
+  }
 
   bool operator==(const Experts&) const = default;
 };

@@ -57,8 +57,11 @@ std::string why_data(const Scenario& scenario, const Prediction& prediction) {
   if (prediction.hidden.dp_comm > 0) {
     return "the part that takes longer than the passes beside it, and the last, which has none";
   }
-  return scenario.plan.overlap.has(Overlapped::no_grads)
-             ? "after the passes that make it, as the plan runs none beside it"
+  if (scenario.plan.overlap.has(Overlapped::no_grads)) {
+    return "after the passes that make it, as the plan runs none beside it";
+  }
+  return reduces_beside(scenario.plan, scenario.software)
+             ? "after the last backward: one bucket holds all gradients of a stage"
              : "after the last backward: the stack runs no pass beside it; overlap grads would";
 }
 

@@ -72,10 +72,10 @@ HostPart host_part(const Prediction& prediction, const Deviations& slopes, const
 
 /// ln of the prediction over the low end. A doubt of a summand is a summand: what the host decides
 /// falls to nothing at the least, the rest by its own doubt.
-double half_width_below(const Prediction& prediction, const Slopes& slopes, const Spread& spread,
-                        double width) {
-  const HostPart host = host_part(prediction, slopes.time, spread);
-  Deviations others = slopes.time;
+double half_width_below(const Prediction& prediction, const Deviations& slopes,
+                        const Spread& spread, double width) {
+  const HostPart host = host_part(prediction, slopes, spread);
+  Deviations others = slopes;
   others[index_of(Uncertain::host)] = others[index_of(Uncertain::fixed)] = 0.0;
   const double scale = portable::hypot(std::sqrt(variance_of(others, spread)), spread.time_noise);
   const double rest_falls = -portable::expm1(-width * scale);
@@ -93,41 +93,61 @@ double most_needed(const Prediction& prediction) {
   return needed;
 }
 
+/// ln of the device's memory over what is needed, and how sure that is.
+struct Room {
+  double room{}, scale{};
+
+  [[nodiscard]] double probability() const { return t4_below(room / scale); }
+};
+
+Room room_of(const Scenario& scenario, const Prediction& prediction, const Deviations& needed,
+             const Spread& spread) {
+  return {portable::log(scenario.device.memory.value / most_needed(prediction)),
+          portable::hypot(std::sqrt(variance_of(needed, spread)),
+                          portable::hypot(spread.memory_noise, kCardScatter))};
+}
+
 }  // namespace
+
+double fits_probability(const Scenario& scenario, const Prediction& prediction,
+                        const Uncertainty& uncertainty) {
+  const Spread spread = spread_of(scenario, uncertainty);
+  const MemorySlopes slopes = memory_slopes_of(scenario, prediction, uncertainty, spread);
+  return room_of(scenario, prediction, slopes.needed, spread).probability();
+}
 
 Interval interval(const Scenario& scenario, const Prediction& prediction,
                   const Uncertainty& uncertainty, double level) {
   const Spread spread = spread_of(scenario, uncertainty);
-  const Slopes slopes = slopes_of(scenario, prediction, uncertainty, spread);
+  const MemorySlopes memory = memory_slopes_of(scenario, prediction, uncertainty, spread);
+  const Deviations time = time_slopes_of(scenario, uncertainty, spread);
   const double width = t4_half_width(level);
   Interval result;
   result.level = level;
   result.earned = spread.earned;
   result.edited = !scenario.edited.empty();
   result.basis = spread.basis;
-  result.time_scale =
-      portable::hypot(std::sqrt(variance_of(slopes.time, spread)), spread.time_noise);
+  result.time_scale = portable::hypot(std::sqrt(variance_of(time, spread)), spread.time_noise);
   const double time_factor = portable::exp(width * result.time_scale);
   const double below =
-      std::min(width * result.time_scale, half_width_below(prediction, slopes, spread, width));
+      std::min(width * result.time_scale, half_width_below(prediction, time, spread, width));
   result.time_scale_below = below / width;
   result.time_low = prediction.sec_per_iter / portable::exp(below);
   result.time_high = prediction.sec_per_iter * time_factor;
   result.memory_scale =
-      portable::hypot(std::sqrt(variance_of(slopes.printed, spread)), spread.memory_noise);
+      portable::hypot(std::sqrt(variance_of(memory.printed, spread)), spread.memory_noise);
   const double memory_factor = portable::exp(width * result.memory_scale);
   result.memory_low = prediction.peak_memory / memory_factor;
   // Not clipped at the card: that the run may need more than there is, is what the odds say, too.
   result.memory_high = prediction.peak_memory * memory_factor;
-  const double need_scale = portable::hypot(std::sqrt(variance_of(slopes.needed, spread)),
-                                            portable::hypot(spread.memory_noise, kCardScatter));
-  result.memory_room = portable::log(scenario.device.memory.value / most_needed(prediction));
-  result.fits_probability = t4_below(result.memory_room / need_scale);
-  result.time_prior = prior_scale(slopes.time, uncertainty);
+  const Room room = room_of(scenario, prediction, memory.needed, spread);
+  result.memory_room = room.room;
+  result.fits_probability = room.probability();
+  result.time_prior = prior_scale(time, uncertainty);
   result.time_unmeasured = scenario.device.errors.unmeasured;
-  result.memory_prior = prior_scale(slopes.printed, uncertainty);
-  result.slopes = slopes.time;
-  result.sources = largest_sources(slopes.time, spread);
+  result.memory_prior = prior_scale(memory.printed, uncertainty);
+  result.slopes = time;
+  result.sources = largest_sources(time, spread);
   return result;
 }
 

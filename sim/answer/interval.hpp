@@ -62,4 +62,8 @@ inline constexpr double kCardScatter = 0.06;  ///< of what a device can really g
 Interval interval(const Scenario& scenario, const Prediction& prediction,
                   const Uncertainty& uncertainty, double level = kIntervalLevel);
 
+/// That of the interval alone, in a fraction of its time.
+double fits_probability(const Scenario& scenario, const Prediction& prediction,
+                        const Uncertainty& uncertainty);
+
 }  // namespace prequel

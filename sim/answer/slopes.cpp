@@ -105,34 +105,56 @@ std::pair<double, double> log_memory(const Scenario& scenario, const Prediction&
 
 }  // namespace
 
-Slopes slopes_of(const Scenario& scenario, const Prediction& prediction,
-                 const Uncertainty& uncertainty, const Spread& spread) {
-  const LayerCosts layers = price_layers(scenario);
-  const auto log_seconds = [&](const Scenario& after, Uncertain constant) {
-    return portable::log(
-        iteration_time(after, layers_after(scenario, layers, after, constant)).value);
-  };
-  Slopes slopes;
-  slopes.time[index_of(Uncertain::all)] = 1.0;
-  slopes.printed[index_of(Uncertain::peak)] = slopes.needed[index_of(Uncertain::peak)] = 1.0;
+namespace {
+
+/// Calls `visit` for each constant of time, or of memory, that the plan can feel: with the scenario
+/// above and below it, and the difference.
+template <class Visit>
+void each_moved(const Scenario& scenario, const Uncertainty& uncertainty, const Spread& spread,
+                bool of_memory, const Visit& visit) {
   for (std::size_t i = 0; i < kUncertain; ++i) {
     const auto constant = Uncertain(i);
     if (constant == Uncertain::all || constant == Uncertain::peak) continue;
-    if (!is_felt(scenario, constant)) continue;
+    if ((constant >= Uncertain::framework) != of_memory || !is_felt(scenario, constant)) continue;
     const double step = kStep * std::sqrt(spread.covariance[i][i]);
     if (step <= 0) continue;
     Scenario above = scenario, below = scenario;
     move(above, uncertainty, constant, step);
     move(below, uncertainty, constant, -step);
-    if (constant < Uncertain::framework) {
-      slopes.time[i] = (log_seconds(above, constant) - log_seconds(below, constant)) / (2.0 * step);
-      continue;
-    }
-    const auto [printed_above, needed_above] = log_memory(above, prediction);
-    const auto [printed_below, needed_below] = log_memory(below, prediction);
-    slopes.printed[i] = (printed_above - printed_below) / (2.0 * step);
-    slopes.needed[i] = (needed_above - needed_below) / (2.0 * step);
+    visit(constant, above, below, 2.0 * step);
   }
+}
+
+}  // namespace
+
+MemorySlopes memory_slopes_of(const Scenario& scenario, const Prediction& prediction,
+                              const Uncertainty& uncertainty, const Spread& spread) {
+  MemorySlopes slopes;
+  slopes.printed[index_of(Uncertain::peak)] = slopes.needed[index_of(Uncertain::peak)] = 1.0;
+  each_moved(scenario, uncertainty, spread, true,
+             [&](Uncertain constant, const Scenario& above, const Scenario& below, double apart) {
+               const auto [printed_above, needed_above] = log_memory(above, prediction);
+               const auto [printed_below, needed_below] = log_memory(below, prediction);
+               slopes.printed[index_of(constant)] = (printed_above - printed_below) / apart;
+               slopes.needed[index_of(constant)] = (needed_above - needed_below) / apart;
+             });
+  return slopes;
+}
+
+Deviations time_slopes_of(const Scenario& scenario, const Uncertainty& uncertainty,
+                          const Spread& spread) {
+  const LayerCosts layers = price_layers(scenario);
+  const auto log_seconds = [&](const Scenario& after, Uncertain constant) {
+    return portable::log(
+        iteration_time(after, layers_after(scenario, layers, after, constant)).value);
+  };
+  Deviations slopes{};
+  slopes[index_of(Uncertain::all)] = 1.0;
+  each_moved(scenario, uncertainty, spread, false,
+             [&](Uncertain constant, const Scenario& above, const Scenario& below, double apart) {
+               slopes[index_of(constant)] =
+                   (log_seconds(above, constant) - log_seconds(below, constant)) / apart;
+             });
   return slopes;
 }
 

@@ -7,14 +7,18 @@
 
 namespace prequel {
 
-/// Slopes of a logarithm over each u.
-struct Slopes {
-  Deviations time{}, printed{}, needed{};
+/// Slopes over each u of ln bytes: of what is printed, and of what a device needs.
+struct MemorySlopes {
+  Deviations printed{}, needed{};
 };
 
 /// Central differences of 0.35 deviations, wide enough to see past the corners of overlap and
 /// pipelines; those of constants that the plan cannot feel are 0.
-Slopes slopes_of(const Scenario& scenario, const Prediction& prediction,
-                 const Uncertainty& uncertainty, const Spread& spread);
+MemorySlopes memory_slopes_of(const Scenario& scenario, const Prediction& prediction,
+                              const Uncertainty& uncertainty, const Spread& spread);
+
+/// Likewise those of ln seconds, which take many times as long.
+Deviations time_slopes_of(const Scenario& scenario, const Uncertainty& uncertainty,
+                          const Spread& spread);
 
 }  // namespace prequel

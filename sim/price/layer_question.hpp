@@ -20,8 +20,8 @@ struct LayerQuestion : LayerContent {
   WordSet<Overlapped> overlap;
   bool beside{};  ///< tokens are exchanged with experts beside another micro batch
   WordSet<GraphedModule> graphs;
-  bool by_matrix{};           ///< the optimizer updates whole matrices (Muon)
-  std::int64_t references{};  ///< models that run forward beside the one that learns
+  bool by_matrix{};             ///< the optimizer updates whole matrices (Muon)
+  std::int64_t forward_only{};  ///< passes beside the one that learns
 
   /// With rows of the mean length.
   [[nodiscard]] LayerSetting mean() const {

@@ -201,7 +201,7 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   question.context = rank_group(plan, GroupAxis::context);
   question.expert = rank_group(plan, GroupAxis::expert);
   question.expert_tensor = rank_group(plan, GroupAxis::expert_tensor);
-  question.references = plan.objective == Objective::dpo ? 1 : 0;
+  question.forward_only = traits(plan.objective).forward_only;
   const std::int64_t per_node = cluster.devices_per_node;
   const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
   question.gpus = in_node ? per_node : plan.gpus;
@@ -280,10 +280,7 @@ LayerCosts price(const LayerQuestion& question, const Inputs& inputs) {
     costs[part] = {sum(its.forward), sum(its.backward)};
     costs[part].forward.launching = its.launching_forward;
     costs[part].backward.launching = its.launching_backward;
-    // The reference model's forward pass: without adapters the same weights.
-    for (std::int64_t i = 0; i < question.references; ++i) {
-      costs[part].forward += costs[part].forward;
-    }
+    costs[part].forward = real(1 + question.forward_only) * costs[part].forward;
     costs[part].forward.copies = costs[part].backward.copies = its.copies;
     const bool has_matrices = is_block(part) || part == Part::next_token;
     if (!question.by_matrix || !has_matrices || held[part] == 0) return;

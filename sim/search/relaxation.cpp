@@ -1,6 +1,7 @@
 #include "sim/search/relaxation.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include <fmt/format.h>
@@ -13,11 +14,17 @@ namespace {
 
 constexpr std::int64_t kFineNodes = 8;  // from which on not every number is tried
 
+constexpr double kNoEnd = 1e9;  // seconds
+
 class Relaxer {
  public:
   Relaxer(const SearchInputs& inputs, const SearchLimits& limits, Reach reach,
-          const SearchWatch& watch)
-      : inputs_(inputs), limits_(limits), reach_(reach), watch_({{}, watch.stop}) {
+          const SearchWatch& watch, double seconds)
+      : inputs_(inputs),
+        limits_(limits),
+        reach_(reach),
+        watch_({{}, watch.stop}),
+        end_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)) {
     limits_.best = 1;
     limits_.front = false;
   }
@@ -43,7 +50,7 @@ class Relaxer {
   /// Without what is said of an axis.
   template <class Axis>
   void without(const Axis& axis, SearchAxes said) {
-    if (axis.of(said).empty()) return;
+    if (is_late() || axis.of(said).empty()) return;
     axis.of(said).clear();
     give_up(std::string(axis.name), plans_of(said), limits_);
   }
@@ -54,7 +61,8 @@ class Relaxer {
     SearchAxes axes = fill_axes(said, inputs_, reach_);
     SearchAxes all = fill_axes(said, inputs_, Reach::everything);
     all.layout = {std::string(kAutoLayout)};
-    if (!axis.of(said).empty() || axis.of(axes) == axis.of(all)) return;
+    if (axis.name != "layout") leave_layouts(said, axes);
+    if (is_late() || !axis.of(said).empty() || axis.of(axes) == axis.of(all)) return;
     axis.of(axes) = axis.of(all);
     const auto best = best_of(legal_plans(axes, inputs_, watch_), limits_);
     if (!best) return;
@@ -70,7 +78,8 @@ class Relaxer {
          nodes += 1 + nodes / kFineNodes) {
       counts.push_back(nodes);
     }
-    const auto fitting = [&](std::size_t i) {
+    const auto fitting = [&](std::size_t i) -> std::optional<Relaxation> {
+      if (is_late()) return std::nullopt;
       axes.nodes = {counts[i]};
       auto best = best_of(plans_of(axes), limits_);
       if (best) best->limit = fmt::format("nodes {}", counts[i]);
@@ -94,12 +103,21 @@ class Relaxer {
   }
 
   [[nodiscard]] Candidates plans_of(const SearchAxes& said) const {
-    return legal_plans(fill_axes(said, inputs_, reach_), inputs_, watch_);
+    SearchAxes axes = fill_axes(said, inputs_, reach_);
+    leave_layouts(said, axes);
+    return legal_plans(axes, inputs_, watch_);
   }
 
   std::vector<Relaxation> result() && { return std::move(found_); }
 
  private:
+  /// Leaves out layouts by hand that nobody asked for: they multiply the plans several times.
+  static void leave_layouts(const SearchAxes& said, SearchAxes& axes) {
+    if (said.layout.empty()) axes.layout = {std::string()};
+  }
+
+  [[nodiscard]] bool is_late() const { return std::chrono::steady_clock::now() > end_; }
+
   void give_up(std::string limit, const Candidates& candidates, const SearchLimits& limits) {
     auto best = best_of(candidates, limits);
     if (!best) return;
@@ -124,6 +142,7 @@ class Relaxer {
   SearchLimits limits_;
   Reach reach_;
   SearchWatch watch_;
+  std::chrono::time_point<std::chrono::steady_clock, std::chrono::duration<double>> end_;
   std::vector<Relaxation> found_;
 };
 
@@ -131,22 +150,22 @@ class Relaxer {
 
 std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& inputs,
                                     const SearchLimits& limits, Reach reach,
-                                    const SearchWatch& watch) {
-  Relaxer relaxer(inputs, limits, reach, watch);
+                                    const SearchWatch& watch, double seconds) {
+  Relaxer relaxer(inputs, limits, reach, watch, seconds);
   relaxer.without_limits(relaxer.plans_of(said));
   each_axis([&](const auto& axis) {
     if (is_searched(axis.use)) relaxer.without(axis, said);
   });
+  relaxer.more_nodes(said);
   each_axis([&](const auto& axis) {
     if (is_searched(axis.use)) relaxer.with_all(axis, said);
   });
-  relaxer.more_nodes(said);
   return std::move(relaxer).result();
 }
 
 std::vector<Relaxation> relaxations(const Candidates& candidates, const SearchInputs& inputs,
                                     const SearchLimits& limits, const SearchWatch& watch) {
-  Relaxer relaxer(inputs, limits, Reach::usual, watch);
+  Relaxer relaxer(inputs, limits, Reach::usual, watch, kNoEnd);
   relaxer.without_limits(candidates);
   return std::move(relaxer).result();
 }

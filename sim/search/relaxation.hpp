@@ -21,10 +21,10 @@ struct Relaxation {
 /// Limits of which giving up one alone lets plans fit: those of `limits`, axes of `said`, which are
 /// as the user said them (and filled with `reach` as by `fill_axes`), what the stack does not offer
 /// of an axis that is not said, or the number of nodes, for a few more of them. Those that were
-/// found where `watch` stops it.
+/// found where `watch` stops it, or after `seconds`.
 std::vector<Relaxation> relaxations(const SearchAxes& said, const SearchInputs& inputs,
                                     const SearchLimits& limits, Reach reach,
-                                    const SearchWatch& watch = {});
+                                    const SearchWatch& watch = {}, double seconds = 1e9);
 
 /// The same for plans given one by one: only `limits` can be given up.
 std::vector<Relaxation> relaxations(const Candidates& candidates, const SearchInputs& inputs,

@@ -21,6 +21,7 @@ struct SearchAxes : AxisValues<std::vector> {
 /// The inputs of a search beside its axes: `fixed` holds what all plans share.
 struct SearchInputs : Inputs {
   PlanRequest fixed;
+  std::int64_t part_of_node{};  ///< GPUs of a single node that a plan takes; 0: nobody said
 };
 
 /// In the axis of layouts: as the stack deals, and where stages are then uneven, layouts that give

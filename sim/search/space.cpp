@@ -130,13 +130,14 @@ class Combiner {
   }
 
   /// On all devices of the nodes; where it is asked how much of a model learns, on a part of one
-  /// node as well: such work is given to single cards.
+  /// node as well: such work is given to single cards. On the part that is asked for alone.
   void degrees() {
     const std::int64_t per_node = inputs_.cluster.devices_per_node;
-    degrees_on(*request_.nodes * per_node);
-    if (axes_.tuning.empty() || *request_.nodes > 1) return;
+    const std::int64_t asked = *request_.nodes == 1 ? inputs_.part_of_node : 0;
+    if (asked == 0 || asked == per_node) degrees_on(*request_.nodes * per_node);
+    if (asked == 0 && (axes_.tuning.empty() || *request_.nodes > 1)) return;
     request_.nodes.reset();  // a part of the node is no whole number of them
-    for (const std::int64_t part : divisors(per_node)) {
+    for (const std::int64_t part : asked > 0 ? std::vector{asked} : divisors(per_node)) {
       if (part < per_node) degrees_on(part);
     }
     request_.nodes = 1;

@@ -106,9 +106,10 @@ class StepBuilder {
     step_.fixed = beside_the_passes(
         scenario.software.host, updated_layers(scenario.model, scenario.plan), scenario.plan.pp);
     // Stages of a pipeline reduce gradients and gather what was updated while they wait for each
-    // other.
+    // other. One bucket of all parameters runs beside no pass.
+    const bool alone = shape.stages == 1 && shape.buckets != 1;
     step_.overlap_is_priced = scenario.software.communication.overlap_contention > 0 &&
-                              (shape.stages == 1 || layer_by_layer(shape.gathers));
+                              (alone || layer_by_layer(shape.gathers));
     step_.copies_are_priced = layer_by_layer(shape.gathers);
     if (plan_.cuda_graphs.empty()) {
       step_.beside_launch_share = scenario.software.host.beside_launch_share;
@@ -233,15 +234,18 @@ class StepBuilder {
   };
   Losses add_gathers(std::uint32_t stage, std::uint32_t chunk, double forward, double backward,
                      const Traffic& between) {
-    const CommTime again = step_.shape.gathers == Gathers::each_pass ? between.gather : CommTime{};
-    const Losses losses{contention(forward, between.gather.all.value),
+    const bool each_pass = step_.shape.gathers == Gathers::each_pass;
+    const CommTime again = each_pass ? between.gather : CommTime{};
+    const double passes = each_pass ? real(1 + traits(plan_.objective).forward_only) : 1.0;
+    const CommTime ahead = passes * between.gather;
+    const Losses losses{contention(forward, ahead.all.value),
                         contention(backward, again.all.value + between.reduce.all.value)};
-    communicate(TaskKind::parameter_gather, stage, chunk, between.gather, losses.forward);
+    communicate(TaskKind::parameter_gather, stage, chunk, ahead, losses.forward);
     communicate(TaskKind::backward_gather, stage, chunk, again);
     communicate(TaskKind::gradient_reduce, stage, chunk, between.reduce, losses.backward);
     const double once = between.copies.gather.value;
-    const double twice = step_.shape.gathers == Gathers::each_pass ? once : 0.0;
-    return {losses.forward + once, losses.backward + twice + between.copies.reduce.value};
+    const double twice = each_pass ? once : 0.0;
+    return {losses.forward + passes * once, losses.backward + twice + between.copies.reduce.value};
   }
 
   void add_gathered_layer(std::uint32_t unit, const PartCost& costs, const Traffic& between) {

@@ -26,6 +26,39 @@ TEST_CASE("a row with m, n and k is a product, its layout the pass") {
   CHECK(point.fields.at("size_class") == "10^9..10^10 FLOP");
 }
 
+TEST_CASE("rows of mixers are scans with their passes, sparse attention, or memory-bound kernels") {
+  const Fields scan{{"kernel", "gdn"}, {"impl", "triton"}, {"pass_", "fwd+bwd"}, {"batch", "2"},
+                    {"seq", "4096"},   {"k_heads", "16"},  {"v_heads", "32"},    {"k_dim", "128"},
+                    {"v_dim", "128"},  {"chunk", "64"},    {"ms", "3.5"}};
+  const Measurement point = read_measurement(scan);
+  CHECK(point.time.value == doctest::Approx(3.5e-3));
+  CHECK(point.fields.at("operator") == "gdn");
+  const auto& passes = std::get<MeasuredKernels>(point.what).kernels;
+  REQUIRE(passes.size() == 2);
+  CHECK(std::get<Scan>(passes[0]).tokens() == 8192);
+  CHECK_FALSE(std::get<Scan>(passes[0]).backward);
+  CHECK(std::get<Scan>(passes[1]).backward);
+
+  Fields serving = scan;
+  serving["impl"] = "flashinfer-inference-only";
+  CHECK(std::holds_alternative<MeasuredOther>(read_measurement(serving).what));
+
+  const Measurement sparse = read_measurement({{"kernel", "sparse-mla"},
+                                               {"seq", "4096"},
+                                               {"k_heads", "1"},
+                                               {"v_heads", "64"},
+                                               {"k_dim", "576"},
+                                               {"v_dim", "512"},
+                                               {"chunk", "topk 1024, keys 32768"},
+                                               {"ms", "1"}});
+  CHECK(std::get<SparseAttention>(std::get<MeasuredKernels>(sparse.what).kernels[0]).keys == 1024);
+
+  const Measurement streams = read_measurement(
+      {{"kernel", "mhc-post"}, {"seq", "4096"}, {"k_heads", "4"}, {"k_dim", "7168"}, {"ms", "1"}});
+  CHECK(std::get<MeasuredStream>(streams.what).stream.bytes.value ==
+        doctest::Approx(2.0 * 9 * 4096 * 7168));
+}
+
 TEST_CASE("a row with ranks is a collective") {
   const Measurement point = read_measurement({{"op", "all_gather"},
                                               {"ranks", "8"},

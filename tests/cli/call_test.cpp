@@ -192,6 +192,12 @@ TEST_CASE("what is no question is refused with what would do") {
   CHECK(refusal("predict", Json::array()) == "predict: expected an object of arguments");
   CHECK(refusal("predict", {{"seq_lenn", 8}}) ==
         "predict: unknown argument \"seq_lenn\" (did you mean \"seq_len\"?)");
+  CHECK(refusal("predict", {{"tensor_parallel", 8}}) ==
+        "predict: unknown argument \"tensor_parallel\" (did you mean \"tp\", \"etp\"?)");
+  CHECK(refusal("predict", {{"global_batch", 8}}) ==
+        "predict: unknown argument \"global_batch\" (did you mean \"gbs\"?)");
+  CHECK(refusal("predict", {{"kernels", "attention"}}) ==
+        "predict: unknown argument \"kernels\" (did you mean \"explain\"?)");
   CHECK(refusal("predict", {{"job", "-"}}) ==
         "predict: job: \"-\" is no file; the path of one would do");
   CHECK(refusal("predict", {{"contention", 3}}) ==

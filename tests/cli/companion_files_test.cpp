@@ -142,6 +142,8 @@ TEST_CASE("nothing is read outside of the repository, nor what is no regular fil
   CHECK(file_beside("in.json", by) == inside);
   CHECK(file_beside("../in.json", by) == inside);
   CHECK(file_beside(inside, by) == inside);
+  std::filesystem::create_symlink("../in.json", repository / "scripts/linked.json");
+  CHECK(file_beside("linked.json", by) == repository / "scripts/linked.json");
   for (const std::string& name :
        {outside, std::string("link.json"), std::string("folder.json"), std::string("none.json"),
         std::string(), std::string("~/ds.json"), std::string("https://a.b/c.json"),

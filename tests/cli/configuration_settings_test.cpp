@@ -194,12 +194,16 @@ TEST_CASE("NeMo-RL's training of one model, and what learns by reinforcement") {
   CHECK(job.report.left_out.empty());
   CHECK(lists_part(job_of_yaml("grpo:\n  max_num_steps: 60\n" + policy).report.left_out,
                    "learns by reinforcement"));
-  for (const char* way : {"stage: kto", "rl: kto", "rlhf_type: orpo"}) {
-    CHECK(lists_part(job_of_yaml(kShape + way + "\n").report.left_out,
-                     "compares answers with a second model"));
-  }
+  const auto objective = [](const char* way) {
+    return job_of_yaml(kShape + way + "\n").plan.objective;
+  };
+  CHECK(objective("stage: kto") == Objective::kto);
+  CHECK(objective("rl: simpo") == Objective::simpo);
+  CHECK(objective("rlhf_type: orpo") == Objective::orpo);
+  CHECK(objective("rlhf_type: cpo") == Objective::orpo);
+  CHECK(lists_part(job_of_yaml(kShape + "rlhf_type: gkd\n").report.left_out, "a second model"));
   CHECK(job_of_yaml(kShape + "rlhf_type: dpo\n").plan.objective == Objective::dpo);
-  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "compares answers"));
+  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "second"));
 }
 
 TEST_CASE("picotron's JSON and ArcticTraining's YAML") {

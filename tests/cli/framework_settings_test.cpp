@@ -272,11 +272,13 @@ TEST_CASE(
       {{"c.yaml", "finetuning_type: full\ncutoff_len: 2048\n"}, {"config.json", kLlama}});
   CHECK(full.plan.recompute == Recompute::full);
   CHECK(full.plan.seq_len == 2048);
-  CHECK(lists(job_of_files({{"s.sh", "torchrun --nproc_per_node 8 scripts/run_dpo.py --bf16\n"},
-                            {"config.json", kLlama}})
-                  .report.left_out,
-              "scripts/run_dpo.py: prefers one answer to another, which takes a second model; "
-              "prequel predicts training one model on the same tokens"));
+  const auto objective_of = [](const std::string& program) {
+    return job_of_files({{"s.sh", program + " --bf16\n"}, {"config.json", kLlama}}).plan.objective;
+  };
+  CHECK(objective_of("torchrun --nproc_per_node 8 scripts/run_dpo.py") == Objective::dpo);
+  CHECK(objective_of("torchrun --nproc_per_node 8 trl/scripts/kto.py") == Objective::kto);
+  CHECK(objective_of("trl orpo --max_length 1024") == Objective::orpo);
+  CHECK_FALSE(objective_of("torchrun --nproc_per_node 8 trl/scripts/sft.py"));
 }
 
 TEST_CASE("how answers are generated says nothing of the training") {

@@ -55,6 +55,23 @@ TEST_CASE("names of clusters are the same in any case") {
   CHECK(one.at("cluster") == "dgx-h100");
 }
 
+TEST_CASE("what is asked for one card of a node is answered for one card") {
+  const std::string adapters =
+      " --model llama-3-8b --cluster rtx-4090-node --gpus 1 --gbs 16 --seq-len 2048 --tuning lora "
+      "--lora-rank 16 --lora-targets all";
+  const Json large = answer_of("predict" + adapters + " --nodes 1");
+  CHECK(large.at("plan").at("gpus") == 1);
+  REQUIRE(large.at("memory").at("verdict") == "oom");
+  const std::string flags = large.at("memory").at("nearest").at("flags");
+  CAPTURE(flags);
+  const Json there = answer_of("predict" + adapters + " " + flags);
+  CHECK(there.at("plan").at("gpus") == 1);
+  CHECK(there.at("memory").at("verdict") == "fits");
+  const Json found = answer_of("search" + adapters + " --base-precision nf4");
+  REQUIRE(found.at("plans").size() > 0);
+  for (const Json& one : found.at("plans")) CHECK(one.at("plan").at("gpus") == 1);
+}
+
 TEST_CASE("a number of GPUs says the nodes, or the dp on a part of one") {
   const std::string model = "predict --model llama-3-8b --cluster dgx-h100 --gbs 64 ";
   CHECK(answer_of(model + "--gpus 16").at("plan").at("nodes") == 2);

@@ -32,6 +32,15 @@ TEST_CASE("show models tells sizes and years, this year's first, and each shape 
   CHECK(models.find("also llama3-70b") != std::string::npos);
 }
 
+TEST_CASE("a usual cluster that nobody checked names one of the same machines that is checked") {
+  const std::string clusters = run_prequel("show clusters").out;
+  const std::size_t usual = clusters.find("\ndgx-h100 ");
+  REQUIRE(usual != std::string::npos);
+  const std::string line = clusters.substr(usual + 1, clusters.find('\n', usual + 1) - usual - 1);
+  CHECK(line.find("usual h100") != std::string::npos);
+  CHECK(line.ends_with("the machine of nvidia-dgx-h100, which is checked"));
+}
+
 TEST_CASE("show KIND --json is JSON, as show is") {
   for (const char* kind : {"models", "devices", "clusters", "software", "jobs"}) {
     const auto names =

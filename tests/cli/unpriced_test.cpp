@@ -40,6 +40,14 @@ TEST_CASE("the same flags that ask for nothing, and names that only look alike, 
   }
 }
 
+TEST_CASE("a specification of hybrid layers without a pattern is refused") {
+  const std::string mamba = "--spec megatron.core.models.mamba.mamba_layer_specs mamba_stack_spec ";
+  CHECK(refusal_of_script(kGpt + mamba).find("--hybrid-layer-pattern would do") !=
+        std::string::npos);
+  const std::string pattern = "--hybrid-override-pattern M-M*M-M-M-M*M-M-M-M*M-M-";
+  CHECK(refusal_of_script(kGpt + mamba + pattern).find("--spec") == std::string::npos);
+}
+
 TEST_CASE("the rank of an output projection is no adapter") {
   for (const char* flags : {"--output-lora-rank 1024", "--attn-o-lora-rank 1024"}) {
     const std::string said = refusal_of_script(kGpt + flags);

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -232,6 +235,47 @@ TEST_CASE("adapters of the last layers alone are as many as these have") {
   const auto [whole, all_of_them] = last_layers(32, plan);
   CHECK(whole.is_uniform());
   CHECK(learning_parameters(whole, all_of_them) == 41'943'040);
+}
+
+TEST_CASE("tensor ranks that share tokens split both factors of a row-parallel matrix") {
+  const Transformer model = shipped_model("llama-3-8b");
+  const auto told = [&](bool sequence_parallel) {
+    LayerSetting split = setting(adapters(16, {o}));
+    split.tp = 4;
+    split.sequence_parallel = sequence_parallel;
+    return tell_block(model, model.kind_of(0), split, Software{});
+  };
+  const auto second = [](const Layer& layer) {
+    for (const LayerPiece& piece : layer.pieces) {
+      if (piece.name == "adapter out") return std::get<LinearLayer>(piece.what).outputs;
+    }
+    return std::int64_t{};
+  };
+  const auto pieces = [](const Layer& layer, std::string_view name) {
+    return std::ranges::count(layer.pieces, name, &LayerPiece::name);
+  };
+  CHECK(second(told(true)) == model.hidden / 4);
+  CHECK(pieces(told(true), "adapter all-to-all") == 1);
+  CHECK(second(told(false)) == model.hidden);
+  CHECK(pieces(told(false), "adapter all-to-all") == 0);
+  // No weight gradient reads the gathered input again.
+  CHECK(pieces(told(true), "input all-gather") == 0);
+}
+
+TEST_CASE("objectives say how many sequences and passes a sample takes") {
+  const auto of = [](Objective objective) {
+    const ObjectiveTraits its = traits(objective);
+    return std::array{its.sequences, its.forward_only};
+  };
+  using enum Objective;
+  CHECK(of(sft) == std::array<std::int64_t, 2>{1, 0});
+  CHECK(of(dpo) == std::array<std::int64_t, 2>{2, 1});
+  // Those without a reference run what a reward's pairs do.
+  for (const Objective pairs : {reward, dpo_precomputed, orpo, simpo}) {
+    CAPTURE(name(pairs));
+    CHECK(of(pairs) == std::array<std::int64_t, 2>{2, 0});
+  }
+  CHECK(of(kto) == std::array<std::int64_t, 2>{1, 3});
 }
 
 TEST_CASE("a reward model has a score in place of words") {

@@ -55,6 +55,10 @@ TEST_CASE("parameters of hybrids agree with published counts to the last digit")
   // The biases of 75 routers are left out of these.
   CHECK(total("glm-5") == 743'911'199'232 + 75 * 256);
   CHECK(total("glm-5.2") == 743'377'000'704 + 75 * 256);
+  // The routers of three layers, whose experts a table chooses, have no biases.
+  CHECK(total("deepseek-v4-flash") == 284'332'240'471);
+  CHECK(total("deepseek-v4-pro") == 1'572'997'201'763);
+  CHECK(total("minimax-m3") == 426'174'572'928);
 }
 
 TEST_CASE("parameters of other models of 2025 and 2026 are within half a percent") {
@@ -68,7 +72,8 @@ TEST_CASE("parameters of other models of 2025 and 2026 are within half a percent
                                                        {"qwen3.5-122b-a10b", 122.11e9},
                                                        {"qwen3.5-397b-a17b", 396.35e9},
                                                        {"deepseek-v3.2", 671.88e9},
-                                                       {"deepseek-v4-flash", 284.33e9},
+                                                       {"step-3.5-flash", 196.94e9},
+                                                       {"longcat-flash", 560e9},
                                                        {"kimi-linear-48b-a3b", 49.123e9},
                                                        {"kimi-k3", 2779.5e9},
                                                        {"minimax-m2.5", 228.69e9},
@@ -99,6 +104,9 @@ TEST_CASE("parameters that a token passes agree with published counts") {
                                                        {"nemotron-3-super-120b-a12b", 12.7702e9},
                                                        {"qwen3.5-35b-a3b", 3.45499e9},
                                                        {"glm-5.2", 41.2505e9},
+                                                       {"deepseek-v4-flash", 13.7996e9},
+                                                       {"deepseek-v4-pro", 49.7791e9},
+                                                       {"minimax-m3", 25.9625e9},
                                                        {"kimi-linear-48b-a3b", 3.48446e9}};
   for (const auto& [name, published] : kPublished) {
     CAPTURE(name);
@@ -124,6 +132,7 @@ TEST_CASE("Megatron-Bridge's counts of FLOPs follow from the shapes") {
                               {"glm-5.2", bridge_dsa, 2048, 285.949, 1},
                               {"glm-5.2", bridge_dsa, 4096, 304.042, 1},
                               {"qwen3.5-35b-a3b", bridge_gdn, 4096, 22.471, 1},
+                              {"deepseek-v4-flash", bridge_dsv4, 4096, 90.78, 1},
                               {"qwen3.5-27b", bridge_gdn, 4096, 167.393, 1}};
   for (const Printed& printed : kPrinted) {
     CAPTURE(printed.model);
@@ -166,6 +175,52 @@ TEST_CASE("a block is its two sublayers: parameters and products of either add u
   const auto parameters = [&](LayerKind kind) { return block_parameters(model, kind).total(); };
   CHECK(parameters({Feed::experts, Mixer::attention}) ==
         parameters({Feed::none, Mixer::attention}) + parameters({Feed::experts, Mixer::none}));
+}
+
+TEST_CASE("attention to blocks works on as many keys as are chosen, whatever the length") {
+  const Transformer model = shipped_model("minimax-m3");
+  const auto core_of = [&](Mixer mixer, std::int64_t seq_len) {
+    const LayerKind kind{Feed::none, mixer};
+    const Layer layer = tell_block(model, kind, setting_of(seq_len), Software{});
+    for (const LayerPiece& piece : layer.pieces) {
+      if (const auto* core = std::get_if<AttentionCore>(&piece.what)) return core->shape;
+    }
+    return FusedAttention{};
+  };
+  CHECK(core_of(Mixer::block_sparse, 65536).window == 2048);
+  CHECK(core_of(Mixer::attention, 65536).window == 0);
+  // Beside the same projections, an index branch of four heads of queries and one of keys.
+  const auto parameters = [&](Mixer mixer) {
+    return block_parameters(model, {Feed::none, mixer}).total();
+  };
+  CHECK(parameters(Mixer::block_sparse) - parameters(Mixer::attention) == 5 * 6144 * 128 + 2 * 128);
+}
+
+TEST_CASE("experts that give a token back take their share of the choices, and no work") {
+  Transformer model = shipped_model("longcat-flash");
+  CHECK(model.experts.working() == doctest::Approx(8));
+  const auto rows_of = [](const Transformer& of) {
+    const Layer layer = tell_block(of, {Feed::experts, Mixer::none}, setting_of(4096), Software{});
+    std::int64_t rows = 0;
+    for (const LayerPiece& piece : layer.pieces) {
+      const auto* product = std::get_if<LinearLayer>(&piece.what);
+      if (product && product->experts > 0) rows += product->rows;
+    }
+    return rows;
+  };
+  CHECK(rows_of(model) == 2 * 8 * 4096);
+  model.experts.zero = 0;
+  CHECK(rows_of(model) == 2 * 12 * 4096);
+}
+
+TEST_CASE("experts that the token itself chooses have scores and no bias of their router") {
+  const Transformer model = shipped_model("deepseek-v4-flash");
+  CHECK(model.kind_of(2).feed == Feed::hashed_experts);
+  CHECK(model.kind_of(3).feed == Feed::experts);
+  const auto parameters = [&](Feed feed) {
+    return block_parameters(model, {feed, Mixer::none}).total();
+  };
+  CHECK(parameters(Feed::experts) - parameters(Feed::hashed_experts) == 256);
 }
 
 TEST_CASE("experts of a latent width exchange that width") {

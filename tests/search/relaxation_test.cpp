@@ -58,6 +58,14 @@ TEST_CASE("where the model is too large for the nodes, a few more are named") {
   CHECK(found.front().best.plan.nodes < 12);
 }
 
+TEST_CASE("relaxing ends with its time, and leaves layouts by hand that nobody asked for") {
+  const SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
+  CHECK(relaxations(said_of(2, 2048), inputs, {}, Reach::usual, {}, 0).empty());
+  for (const Relaxation& found : relaxations(said_of(2, 2048), inputs, {}, Reach::usual)) {
+    CHECK(found.best.plan.layout.empty());
+  }
+}
+
 TEST_CASE("requirements and the head-room are given up one by one, also of plans in a table") {
   const SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
   SearchLimits limits;

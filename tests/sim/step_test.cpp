@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include "models/layers/parameters.hpp"
 #include "models/plan/groups.hpp"
 #include "sim/answer/contended_iteration.hpp"
 #include "sim/answer/detailed_time.hpp"
@@ -62,6 +63,41 @@ TEST_CASE("the detailed engine agrees on sharded stages") {
       }
     }
   }
+}
+
+Scenario compared(const char* objective, const Settings& more) {
+  Settings settings{{"plan.nodes", "1"}, {"plan.mbs", "1"},        {"plan.gbs", "32"},
+                    {"plan.zero", "0"},  {"plan.seq_len", "4096"}, {"plan.objective", objective}};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return planned("llama-3-8b", "dgx-h100", "hf-peft-2026", settings);
+}
+
+TEST_CASE("preferences take the time of their sequences and of what runs forward beside them") {
+  const auto seconds = [](const char* objective) {
+    const Scenario scenario =
+        compared(objective, {{"plan.tuning", "lora"}, {"plan.lora_rank", "16"}});
+    return predict(scenario).sec_per_iter.value;
+  };
+  const double pairs = seconds("orpo");
+  CHECK(seconds("simpo") == pairs);
+  CHECK(seconds("dpo-precomputed") == pairs);
+  // Three forward passes over one sequence, and one over two.
+  const double beside = seconds("kto") - seconds("sft");
+  CHECK(seconds("dpo") - pairs == doctest::Approx(2.0 / 3.0 * beside).epsilon(0.1));
+  CHECK(pairs == doctest::Approx(2 * seconds("sft")).epsilon(0.1));
+}
+
+TEST_CASE("a reference is a second model in full training, and none with adapters") {
+  const auto weights = [](const char* objective, const Settings& more) {
+    return predict(compared(objective, more)).stages[0].memory.weights.value;
+  };
+  const Settings full{{"plan.tuning", "full"}};
+  const Settings adapters{{"plan.tuning", "lora"}, {"plan.lora_rank", "16"}};
+  const double more = weights("dpo", full) - weights("orpo", full);
+  const auto parameters = static_cast<double>(total_parameters(shipped_model("llama-3-8b")));
+  CHECK(more == doctest::Approx(2.0 * parameters).epsilon(1e-9));
+  CHECK(weights("kto", full) - weights("sft", full) == more);
+  CHECK(weights("dpo", adapters) == weights("orpo", adapters));
 }
 
 TEST_CASE("hybrid sharding gathers inside nodes and sums the shares between them") {

@@ -1,6 +1,7 @@
 #include "cli/import/configs/hugging_face_config.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <iterator>
 #include <set>
@@ -48,10 +49,11 @@ class Fields {
     if (found) return *found;
     return usual ? *usual : root_.at(*keys.begin()).integer(1, kMaxShape);
   }
-  /// A count that may be 0, which says nothing.
+  /// A count that may be 0, which says nothing; or a list of it by layers, all alike.
   std::optional<std::int64_t> count(std::initializer_list<const char*> keys) {
     const auto found = find(keys);
-    const auto value = found ? found->integer(0, kMaxShape) : 0;
+    if (!found) return std::nullopt;
+    const auto value = found->is_array() ? count_of_all(*found) : found->integer(0, kMaxShape);
     return value > 0 ? std::optional(value) : std::nullopt;
   }
   /// The section of that name, whose keys count as asked for.
@@ -84,6 +86,16 @@ class Fields {
   [[nodiscard]] std::set<std::string>& used() { return used_; }
 
  private:
+  static std::int64_t count_of_all(const Cursor& list) {
+    std::int64_t all = 0;
+    for (const Cursor& one : list.items()) {
+      const std::int64_t value = one.integer(0, kMaxShape);
+      if (all > 0 && value != all) one.problem("layers that differ in it are not modelled");
+      all = value;
+    }
+    return all;
+  }
+
   Cursor root_;
   std::set<std::string> used_;
 };
@@ -225,19 +237,44 @@ void read_exceptions(Fields& fields, std::string_view type, ImportedModel& model
   if (type == "minicpm3" && !model.latent.value) model.latent.value = *model.hidden / *model.heads;
 }
 
+/// Reads a list of which layers have experts: 0 and 1, or true; all from one layer on. False where
+/// there is none.
+bool read_expert_layers(Fields& fields, ImportedExperts& experts) {
+  for (const char* key : {"moe_layer_freq", "is_moe_layer"}) {
+    const auto list = fields.root().find(key);
+    if (!list || !list->is_array()) continue;
+    (void)fields.find({key});
+    std::int64_t dense = 0;
+    bool has = false;
+    for (const Cursor& one : list->items()) {
+      const bool is = one.json().is_boolean() ? one.boolean() : one.integer(0, 1) == 1;
+      if (has && !is) one.problem("layers without experts behind one with them are not modelled");
+      has = has || is;
+      if (!has) ++dense;
+    }
+    experts.first_dense = dense;
+    return true;
+  }
+  return false;
+}
+
 /// Experts under the names that families give them.
 void read_experts(Fields& fields, const Family& family, ImportedModel& model) {
   ImportedExperts& experts = model.experts;
   experts.count =
       fields.count({"n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"});
-  experts.top_k = fields.count({"num_experts_per_tok", "num_experts_per_token", "moe_topk"});
+  experts.top_k = fields.count(
+      {"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "moe_k"});
   experts.ffn_hidden = fields.count({"moe_intermediate_size", "expert_ffn_hidden_size"});
-  experts.first_dense = fields.count({"first_k_dense_replace"});
-  experts.every = fields.count({"moe_layer_freq", "decoder_sparse_step"});
+  experts.first_dense = fields.count({"first_k_dense_replace", "moe_layer_start_index"});
+  if (!read_expert_layers(fields, experts)) {
+    experts.every = fields.count({"moe_layer_freq", "decoder_sparse_step", "moe_layer_interval"});
+  }
   experts.groups = fields.count({"n_group"});
   experts.groups_chosen = fields.count({"topk_group"});
-  experts.shared_hidden = fields.count({"shared_expert_intermediate_size"});
-  if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts"})) {
+  experts.shared_hidden = fields.count({"shared_expert_intermediate_size", "share_expert_dim"});
+  if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts",
+                                        "num_shared_expert", "moe_num_shared_experts"})) {
     if (experts.ffn_hidden) experts.shared_hidden = *shared * *experts.ffn_hidden;
   }
   if (experts.count && family.has("shared_gate")) experts.shared_gate = true;
@@ -265,7 +302,9 @@ void read_spans(Fields& fields, const Family& family, ImportedModel& model, Impo
   model.full_every =
       fields.count({"sliding_window_pattern", "_sliding_window_pattern", "no_rope_layer_interval"});
   if (!model.full_every) model.full_every = family.usual.full_every;
-  if (const auto types = fields.find({"layer_types"}); types && types->is_array()) {
+  // Families of several mixers read their lists with what these need.
+  const auto types = family.has("mixers") ? std::nullopt : fields.find({"layer_types"});
+  if (types && types->is_array()) {
     const auto layers = types->items();
     for (const Cursor& layer : layers) {
       const std::string kind = layer.is_text() ? layer.text() : "";
@@ -300,11 +339,39 @@ void read_spans(Fields& fields, const Family& family, ImportedModel& model, Impo
   if (!model.window && !model.chunk) model.full_every.reset();
 }
 
-/// Reports parts of the config that are not priced.
-void leave_out(Fields& fields, ImportReport& report) {
-  if (fields.root().find("vision_config")) {
-    report.left_out.emplace_back("vision_config: the language model alone is predicted");
+/// Returns the parameters of a vision tower as Qwen has it since Qwen3-VL: patches, positions,
+/// blocks of plain attention and an MLP with biases, and two products over merged patches. Nothing
+/// where sizes are missing.
+std::optional<std::int64_t> tower_parameters(const Cursor& vision) {
+  std::array<std::int64_t, 8> sizes{};
+  constexpr const char* kKeys[] = {
+      "depth",      "hidden_size",         "intermediate_size",  "out_hidden_size",
+      "patch_size", "temporal_patch_size", "spatial_merge_size", "num_position_embeddings"};
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto found = vision.find(kKeys[i]);
+    if (!found || !found->json().is_number_integer()) return std::nullopt;
+    sizes[i] = found->integer(1, 1LL << 16);
   }
+  const auto [depth, hidden, inner, out, patch, frames, merge, positions] = sizes;
+  const std::int64_t block = 4 * hidden * (hidden + 1) + 2 * hidden * inner + inner + 5 * hidden;
+  const std::int64_t merged = hidden * merge * merge;
+  const std::int64_t merger = 2 * hidden + (merged + 1) * (merged + out);
+  constexpr std::int64_t kColours = 3;
+  return (kColours * frames * patch * patch + 1 + positions) * hidden + depth * block + merger;
+}
+
+/// Reports parts of the config that are not priced. A vision tower is counted where its sizes are
+/// known.
+void leave_out(const Cursor& root, ImportedModel& model, ImportReport& report) {
+  const auto vision = root.find("vision_config");
+  if (!vision) return;
+  const auto tower = vision->is_object() ? tower_parameters(*vision) : std::nullopt;
+  if (vision->is_object()) (void)vision->members();  // the others say nothing here
+  if (tower) model.mixers["other_parameters"] = std::to_string(*tower);
+  report.left_out.push_back(
+      tower ? fmt::format("vision_config: of the tower its {} parameters count alone, no work",
+                          *tower)
+            : "vision_config: the language model alone is predicted");
 }
 
 ImportedModel read_model(Fields& fields, const Family& family, const ForeignNames& names,
@@ -323,7 +390,7 @@ ImportedModel read_model(Fields& fields, const Family& family, const ForeignName
   if (family.type != "mamba2")
     model.heads =
         fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, usual.heads);
-  model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads"});
+  model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads", "num_attention_groups"});
   model.head_dim = fields.shape({"head_dim", "kv_channels"});
   model.ffn_hidden = fields.shape({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
   if (!model.kv_heads) model.kv_heads = usual.kv_heads;
@@ -356,7 +423,8 @@ ImportedModel read_model(Fields& fields, const Family& family, const ForeignName
   model.logit_cap = fields.number({"final_logit_softcapping"});
   if (family.has("parallel")) model.parallel_block = true;
   model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has("tied"));
-  model.next_token_layers = fields.count({"num_nextn_predict_layers", "num_mtp_modules"});
+  model.next_token_layers =
+      fields.count({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"});
   read_experts(fields, family, model);
   read_latent(fields, model);
   read_spans(fields, family, model, report);
@@ -397,7 +465,7 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
   ImportedModel model = read_model(fields, family, *job.names, job.report);
   const auto path = fields.find({"_name_or_path"});
   model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
-  leave_out(fields, job.report);
+  leave_out(document.root(), model, job.report);
   if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != model.hidden) {
     throw InputError(
         fmt::format("{}: /word_embed_proj_dim: {}, but hidden_size is {}; prequel prices no such "

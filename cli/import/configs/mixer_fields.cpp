@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hw/base/csv.hpp"
+
 namespace prequel {
 namespace {
 
@@ -46,6 +48,10 @@ class MixerReader {
     if (is({"minimax", "minimax_text_01", "minimax_m1"})) read_lightning();
     if (is({"gemma4"})) read_gemma();
     if (is({"mimo_v2_flash"})) read_mimo();
+    if (is({"minimax_m3"})) read_blocks();
+    if (is({"step3p5"})) read_step();
+    if (is({"longcat_flash"})) read_longcat();
+    if (is({"exaone_moe"})) read_types();
     if (is({"deepseek_v4"})) read_compressed();
     if (is({"mamba2"})) read_mamba();
   }
@@ -255,14 +261,80 @@ class MixerReader {
   void read_mimo() {
     put_listed(numbers("hybrid_layer_pattern"),
                [](std::int64_t is) { return is == 1 ? "sliding_attention" : "full_attention"; });
-    const std::vector<std::int64_t> experts = numbers("moe_layer_freq");
-    const auto first = std::ranges::find(experts, 1);
-    if (!experts.empty()) {
-      model_.experts.first_dense = first - experts.begin();
-      model_.experts.every.reset();
-    }
+    // Of values it is another.
+    if (number("swa_head_dim", 0) == model_.head_dim) model_.mixers.erase("swa_head_dim");
     if (const auto size = number("v_head_dim", 0); size > 0) put("v_head_dim", size);
     put("moe_router_bias", true);
+  }
+
+  /// Types of layers as the file lists them.
+  void read_types() { put_listed(words("layer_types"), as_it_is); }
+
+  /// Blocks of keys in all layers but the first ones, which have no experts either.
+  void read_blocks() {
+    const Json* index = find("sparse_attention_config");
+    const auto take = [&](const char* from, const char* to) {
+      if (!index || !index->is_object()) return std::int64_t{0};
+      const auto found = index->find(from);
+      if (found == index->end() || !found->is_number_integer()) return std::int64_t{0};
+      if (*to != '\0') put(to, *found);
+      return found->get<std::int64_t>();
+    };
+    take("sparse_num_index_heads", "index_n_heads");
+    take("sparse_index_dim", "index_head_dim");
+    const std::int64_t block = take("sparse_block_size", "index_block_size");
+    if (const std::int64_t blocks = take("sparse_topk_blocks", ""); blocks > 0 && block > 0) {
+      put("index_topk", blocks * block);
+    }
+    const std::int64_t dense = model_.experts.first_dense.value_or(0);
+    put_types([&](std::int64_t layer) {
+      return layer < dense ? "full_attention" : "block_sparse_attention";
+    });
+    model_.experts.ffn_hidden = model_.ffn_hidden;
+    if (const auto shared = number("n_shared_experts", 0); shared > 0) {
+      model_.experts.shared_hidden = shared * model_.ffn_hidden.value_or(0);
+    }
+    if (const auto inner = number("dense_intermediate_size", 0); inner > 0) {
+      model_.ffn_hidden = inner;
+    }
+    put("moe_router_bias", true);
+  }
+
+  /// Windowed layers have heads of their own, and a text lists the layers of experts.
+  void read_step() {
+    read_types();
+    if (const Json* other = find("attention_other_setting"); other && other->is_object()) {
+      const auto of = [&](const char* from, const char* to) {
+        const auto found = other->find(from);
+        if (found != other->end() && found->is_number_integer()) put(to, *found);
+      };
+      of("num_attention_heads", "swa_num_attention_heads");
+      of("num_attention_groups", "swa_num_key_value_heads");
+    }
+    if (const Json* layers = find("moe_layers_enum"); layers && layers->is_string()) {
+      const std::string text = layers->get<std::string>();
+      const auto first = parse_integer(text.substr(0, text.find(',')));
+      if (first && *first >= 0 && *first <= 4096) model_.experts.first_dense = *first;
+    }
+    put("moe_router_bias", true);
+    if (flag("use_head_wise_attn_gate", false)) {
+      report_.left_out.emplace_back("use_head_wise_attn_gate: a gate a head, of few parameters");
+    }
+  }
+
+  /// Two attentions and two MLPs a layer, and experts beside the first of these.
+  void read_longcat() {
+    std::string pattern;
+    for (std::int64_t layer = 0; layer < std::min<std::int64_t>(layers(), 512); ++layer) {
+      pattern += "+E-+-";
+    }
+    put("layers_pattern", pattern);
+    put("moe_router_bias", true);
+    model_.layers = std::ssize(pattern);
+    report_.assumed.emplace_back(
+        "experts stand before the first MLP of a layer, where the shortcut has them beside the "
+        "rest "
+        "of it: their exchange of tokens is not hidden there");
   }
 
   void read_compressed() {
@@ -292,6 +364,7 @@ class MixerReader {
       put("mamba_num_heads",
           model_.hidden.value_or(1) * number("expand", 2) / number("head_dim", 64));
     }
+    put("mamba_d_state", number("state_size", 128));
     put("mamba_head_dim", number("head_dim", 64));
     model_.head_dim.reset();
   }

@@ -36,7 +36,9 @@ bool is_mixer_key(std::string_view key) {
                                         "other_parameters",
                                         "moe_router_bias",
                                         "moe_latent_size",
-                                        "moe_latent_norm"};
+                                        "moe_latent_norm",
+                                        "num_hash_layers",
+                                        "num_zero_experts"};
   for (const std::string_view begin : {"mamba_", "linear_", "index_", "swa_"}) {
     if (key.starts_with(begin)) return true;
   }

@@ -58,6 +58,7 @@ struct ImportedModel {
   ImportedLatent latent;
   /// Mixers that are no plain attention: keys of the model file and their values as JSON.
   std::map<std::string, std::string> mixers;
+  std::string spec;  ///< where Megatron finds its layers: a module, and a name in it
 };
 
 /// torchtitan's settings that no axis of a plan says as they are.

@@ -7,6 +7,8 @@
 
 #include "cli/import/job/job_rules.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layout.hpp"
 
@@ -116,6 +118,17 @@ void complete_instances(ImportedJob& job) {
   }
 }
 
+/// A specification of hybrid layers says of which kinds they are, not where they stand.
+void expect_pattern(const ImportedModel& model) {
+  if (model.mixers.contains("layers_pattern")) return;
+  for (const std::string_view kind : {"mamba", "hybrid"}) {
+    if (model.spec.find(kind) == std::string::npos) continue;
+    throw InputError("--spec " + printable(model.spec) +
+                     ": is of hybrid layers whose pattern no flag gives; --hybrid-layer-pattern "
+                     "would do");
+  }
+}
+
 /// Sizes of state-space layers that Megatron has by default: heads of twice the hidden size.
 void complete_mixers(ImportedModel& model) {
   const auto pattern = model.mixers.find("layers_pattern");
@@ -170,6 +183,7 @@ void complete_devices(ImportedJob& job) {
 }
 
 void complete(ImportedJob& job) {
+  expect_pattern(job.model);
   complete_mixers(job.model);
   complete_devices(job);
   PlanRequest& plan = job.plan;

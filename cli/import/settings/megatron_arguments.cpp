@@ -71,6 +71,7 @@ class Arguments {
     }
     if (const std::string* reader = find_name(names.lists, flag)) return list(*reader, flag, value);
     if (refuse_unpriced(flag, value)) return;
+    if (flag == "--spec") job_.model.spec = lower_case(value);
     if (read_special(flag, value)) return;
     const bool resolved = value.find('$') == std::string::npos;
     if (resolved && note_by_name(flag, value)) return;
@@ -284,8 +285,8 @@ class Arguments {
     }
     if (!seen_.insert("several").second) return;
     job_.report.left_out.push_back(
-        fmt::format("{} {}: compares answers with a second model or in pairs; prequel predicts "
-                    "training one model on the same tokens",
+        fmt::format("{} {}: learns from a second model; prequel predicts training one model on the "
+                    "same tokens",
                     flag, printable(value)));
   }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <iterator>
 #include <sstream>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +23,7 @@ namespace {
 constexpr std::int64_t kMostRank = 1 << 13;
 constexpr std::int64_t kUsualLastLayers = 2;  // LLaMA-Factory's freeze_trainable_layers
 constexpr const char* kSingleQuantization = "--no-double-quantization";
+constexpr const char* kPrecomputed = "--precomputed-reference";
 
 bool is_one_of(const auto& words, std::string_view word) {
   return std::ranges::find(words, word) != std::end(words);
@@ -162,24 +165,38 @@ void take_double_quantization(const std::string& /*flag*/, const std::string& va
   job.said.try_emplace(is_off(value) ? kSingleQuantization : "--double-quantization", 1);
 }
 
-void take_preference(const std::string& flag, const std::string& value, ImportedJob& job) {
-  if (value == "orpo" || value == "simpo") {
-    leave_out(job, flag, value, "needs no second model; predicted with DPO's");
-  }
+/// The loss of a stage of preferences; those that need no reference count for more than the stage.
+void take_preference(const std::string& /*flag*/, const std::string& value, ImportedJob& job) {
+  if (value == "orpo") job.plan.objective = Objective::orpo;
+  if (value == "simpo") job.plan.objective = Objective::simpo;
 }
 
 }  // namespace
 
 bool take_objective(const std::string& flag, const std::string& value, ImportedJob& job) {
-  if (value == "dpo" || value == "ipo") {
-    job.plan.objective = Objective::dpo;
-  } else if (value == "rm" || value == "reward") {
-    job.plan.objective = Objective::reward;
-  } else {
-    return false;
-  }
+  // IPO is another loss over DPO's passes, CPO over ORPO's.
+  constexpr std::pair<std::string_view, Objective> kWords[] = {
+      {"dpo", Objective::dpo},     {"ipo", Objective::dpo},       {"rm", Objective::reward},
+      {"kto", Objective::kto},     {"reward", Objective::reward}, {"orpo", Objective::orpo},
+      {"simpo", Objective::simpo}, {"cpo", Objective::orpo}};
+  const auto* const found =
+      std::ranges::find(kWords, value, &std::pair<std::string_view, Objective>::first);
+  if (found == std::end(kWords)) return false;
+  if (found->second != Objective::dpo || !job.plan.objective) job.plan.objective = found->second;
   job.said.try_emplace(flag, 1);
   return true;
+}
+
+bool takes_objective_of(std::string_view program, ImportedJob& job) {
+  if (program.ends_with(".py")) program.remove_suffix(3);
+  std::string words(program);
+  std::ranges::replace_if(
+      words, [](unsigned char c) { return std::isalnum(c) == 0; }, ' ');
+  std::istringstream in(words);
+  for (std::string word; in >> word;) {
+    if (take_objective("--stage", word, job)) return true;
+  }
+  return false;
 }
 
 namespace {
@@ -204,6 +221,11 @@ constexpr TuningReader kTuningReaders[] = {
     {"bits", take_bits},
     {"double_quantization", take_double_quantization},
     {"pref_loss", take_preference},
+    {"precomputed_reference",
+     [](const std::string&, const std::string&, ImportedJob& job) {
+       job.said.try_emplace(kPrecomputed, 1);
+     },
+     TuningReader::on},
     {"last_layers", take_last_layers},
     {"layer_modules", take_layer_modules},
     {"listed_layers",
