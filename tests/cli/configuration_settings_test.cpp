@@ -230,7 +230,7 @@ TEST_CASE("torchtune's configurations are named by family and size") {
   CHECK(job.model.layers == 80);
   CHECK(job.plan.zero == 3);
   CHECK(job.plan.gbs == 128);
-  CHECK(lists_part(job.report.left_out, "llama3_3/70B_full: its batches"));
+  CHECK(lists_part(job.report.left_out, "llama3_3/70B_full: prequel does not know the batches"));
 }
 
 TEST_CASE("Llama's multiplier of the width counts before it is rounded up") {

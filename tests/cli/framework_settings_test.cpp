@@ -537,7 +537,7 @@ TEST_CASE("a word that a known flag does not know is told") {
                                         "--attention-backend auto --activation-func xielu\n");
   CHECK(lists_part(job.report.left_out, "--position-embedding-type spiral is not known"));
   CHECK(lists_part(job.report.left_out, "--activation-func xielu is not known"));
-  CHECK(lists_part(job.report.left_out, "--xielu: not known"));
+  CHECK(lists_part(job.report.left_out, "--xielu: unknown"));
   CHECK_FALSE(lists_part(job.report.left_out, "--attention-backend"));
   CHECK(job_of_script(kFlags + "--position-embedding-type yarn\n").model.position ==
         PositionEmbedding::rope);

@@ -204,7 +204,7 @@ TEST_CASE("Llama 4 attends in chunks where it has rotary positions") {
       ["chunked_attention", "chunked_attention", "full_attention", "chunked_attention",
        "chunked_attention", "full_attention", "chunked_attention", "full_attention"])");
   CHECK(typed.model.full_every == 2);
-  CHECK(typed.report.assumed.front().find("full attention in 4 of 8 layers, where layer_types "
+  CHECK(typed.report.assumed.front().find("full attention in 4 of 8 layers, though layer_types "
                                           "have it in 3") != std::string::npos);
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("embeddings narrower than the model (OPT-350m) are refused by name") {
       "max_position_embeddings": 2048, "word_embed_proj_dim": )";
   CHECK(error_text([&] {
           (void)job_of(config + "512}");
-        }).find("/word_embed_proj_dim: 512, but hidden_size is 1024: ") != std::string::npos);
+        }).find("/word_embed_proj_dim: 512, but hidden_size is 1024; ") != std::string::npos);
   CHECK_NOTHROW((void)job_of(config + "1024}"));
 }
 

@@ -158,7 +158,7 @@ TEST_CASE("TOML without a model, of an unknown flavour or that means harm is ref
   CHECK(
       refusal("[model]\nname = \"llama3\"\nflavor = \"9B\"\n") ==
       "train.toml: names the model llama3 9B without its shape; add that file or its config.json");
-  CHECK(refusal("[training]\nseq_len = 8192\n").find("TOML (torchtitan)") != std::string::npos);
+  CHECK(refusal("[training]\nseq_len = 8192\n").find("YAML or TOML") != std::string::npos);
   CHECK(refusal("[model]\nname = \n").starts_with("train.toml: not TOML: line 2: "));
   std::string deep = "[model]\na = ";
   for (int i = 0; i < 20000; ++i) deep += "[";

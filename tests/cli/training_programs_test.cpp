@@ -90,7 +90,7 @@ TEST_CASE("flags of 2021's recomputation, gated units, one head of keys and zero
 TEST_CASE("learning by reinforcement is named where no shape is said") {
   const std::string why =
       "learns by reinforcement, which takes several models and generates text; prequel predicts "
-      "the training of one model";
+      "one model, whose shape no file gives";
   for (const char* program :
        {"python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo "
         "data.train_batch_size=1024 actor_rollout_ref.model.path=Qwen/Qwen2-7B-Instruct",

@@ -84,6 +84,8 @@ std::vector<bool> layers_with_experts(std::string text) {
   std::vector<bool> layers;
   std::erase_if(text, [](char c) { return c == '"' || c == '\'' || c == '\n'; });
   std::vector<std::string> words;
+  const auto count = [&](char letter) { return std::ranges::count(text, letter); };
+  if (count('(') != count(')') || count('[') != count(']')) return {};
   try {
     const auto values = python_values("--moe-layer-freq", "layers = " + text);
     if (const auto found = values.find("layers"); found != values.end()) {
