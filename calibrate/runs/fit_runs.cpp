@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -149,10 +150,39 @@ RefitErrors refit_errors(const RunFit& fit, const std::vector<Forecast>& forecas
           quantile(half_widths, 0.5)};
 }
 
+/// What the fitted rows of a fold are of.
+struct KnownKinds {
+  std::set<std::string> cells, clusters, releases;
+
+  KnownKinds(const RunFit& fit, const std::vector<std::size_t>& rows) {
+    for (const std::size_t row : rows) {
+      const ObservedRun& run = fit.runs()[row];
+      cells.insert(cell_of(run.scenario.model, run.scenario.device));
+      clusters.insert(shared_by(run, "cluster"));
+      releases.insert(shared_by(run, "software"));
+    }
+  }
+
+  /// Returns the variance that an answer adds for what none of them is of.
+  [[nodiscard]] double variance_of_news(const ObservedRun& run, const Uncertainty& known) const {
+    const auto square = [](double sd) { return sd * sd; };
+    double variance = 0;
+    if (!clusters.contains(shared_by(run, "cluster"))) variance += square(known.news.site);
+    if (!releases.contains(shared_by(run, "software"))) variance += square(known.news.release);
+    if (cells.contains(cell_of(run.scenario.model, run.scenario.device))) return variance;
+    const auto family = std::ranges::find_if(known.families, [&](const KnownFamily& one) {
+      return one.framework == run.scenario.software.framework &&
+             one.experts == run.scenario.model.has_experts();
+    });
+    if (family != known.families.end()) variance += square(known.news.cell * family->cell_sd);
+    return variance;
+  }
+};
+
 /// Leaves out what rows share, fold by fold: each is refitted on the linear model around the fit to
 /// all rows, so that no fold asks for predictions.
-void leave_out(const RunFit& fit, const LinearModel& near, const std::vector<int>& fold_of,
-               QuantityFit& report, LeftOutFolds& result) {
+void leave_out(const RunFit& fit, const LinearModel& near, const Uncertainty& uncertainty,
+               const std::vector<int>& fold_of, QuantityFit& report, LeftOutFolds& result) {
   const std::vector<Fold> folds = folds_with(fold_of);
   std::vector<std::size_t> all(fit.runs().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -162,7 +192,12 @@ void leave_out(const RunFit& fit, const LinearModel& near, const std::vector<int
     const Fold& fold = folds[i];
     const std::vector<Forecast> forecasts =
         RunFit::forecasts_near(near, fit.refit(near, fold.fitted), fold.checked);
-    for (std::size_t k = 0; k < fold.checked.size(); ++k) left_out[fold.checked[k]] = forecasts[k];
+    const KnownKinds known(fit, fold.fitted);
+    for (std::size_t k = 0; k < fold.checked.size(); ++k) {
+      const std::size_t row = fold.checked[k];
+      const double news = known.variance_of_news(fit.runs()[row], uncertainty);
+      left_out[row] = {forecasts[k].log_median, std::hypot(forecasts[k].scale, std::sqrt(news))};
+    }
   });
   for (const Fold& fold : folds) {
     const double factor = fit.one_factor(fold.fitted);
@@ -212,7 +247,7 @@ QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty,
   report.before = error_statistics(before.relative);
   report.in_sample = error_statistics(in_sample.relative);
   if (left_out) {
-    leave_out(fit, best.model, fold_of, report, *left_out);
+    leave_out(fit, best.model, uncertainty, fold_of, report, *left_out);
   } else {
     hold_out(fit, fold_of, report);
   }
@@ -268,7 +303,9 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
   report.folds = folds;
   if (!fold_by.empty()) report.left_out.emplace().by = fold_by;
   std::vector<ObservedRun> times = observed_times(library, runs);
-  std::vector<ObservedRun> memory = observed_memory(library, runs);
+  // Where folds leave out what rows share, times alone are asked.
+  std::vector<ObservedRun> memory;
+  if (fold_by.empty()) memory = observed_memory(library, runs);
   const auto of_time = constants_of(chosen, true);
   const auto of_memory = constants_of(chosen, false);
   // Constants that are named are believed to have changed. Where folds leave out what rows share,
@@ -290,8 +327,7 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
     WhatIsKnown before = known(memory, uncertainty, of_memory);
     before.other_name = 0;  // the names are told by times
     const RunFit fit(std::move(memory), uncertainty, of_memory, std::move(before), stop);
-    const int turns = fold_by.empty() ? folds : 1;
-    report.memory = fit_quantity(fit, uncertainty, folds_of(fit.runs(), turns, {}));
+    report.memory = fit_quantity(fit, uncertainty, folds_of(fit.runs(), folds, {}));
   }
   if (report.time.rows + report.memory.rows == 0) {
     throw InputError(fmt::format(
