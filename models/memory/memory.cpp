@@ -73,8 +73,8 @@ double gathered_bytes(const PartWeights& weights, const Plan& plan, const Softwa
   const double learns = of_layer(block.learning);
   double live = 2 * layer + of_root(shared_out, layer);
   double reduced = learns + of_root(shared_learning, learns);
-  if (software.communication.sharded_stages == ShardedStages::refuse) {
-    // DeepSpeed goes by smaller parts than layers, up to its defaults: stage3_max_live_parameters,
+  if (software.communication.sharding == Sharding::deepspeed) {
+    // It goes by smaller parts than layers, up to its defaults: stage3_max_live_parameters,
     // reduce_bucket_size (deepspeed/runtime/zero/config.py).
     live = std::min(live, 1e9);
     reduced = std::min(reduced, 5e8);
@@ -449,9 +449,11 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
                      mean_weight_bytes(plan, parameters, learning, states.gathered));
   always += gathered;
   always += states.reduced * reduced_parameters(plan, learning);
-  // Without ZeRO, DeepSpeed's optimizer for fp16, which has gradients in fp32 too (16 bytes a
-  // parameter), copies flat gradients and weights in both formats as it updates: some 8 bytes.
-  if (plan.zero == 0 && states.optimizer > 12) always += 8.0 * learning.total();
+  // Without ZeRO, DeepSpeed's FP16_Optimizer flattens gradients into 16 bits, casts them to fp32,
+  // and casts the new weights into flat ones: 2 + 4 + 2 bytes a parameter beside its states.
+  const bool flattens = software.communication.sharding == Sharding::deepspeed && plan.zero == 0 &&
+                        plan.precision == Precision::fp16;
+  if (flattens) always += 8.0 * learning.total();
   // The update begins when no activations are left, and makes copies of gradients and of moments.
   const double update =
       plan.offload == Offload::none

@@ -46,15 +46,17 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<GradientOverlap>{"none", "no-pipeline",
                                                                            "always"};
 
-/// How stages of a pipeline go with parameters that ranks gather layer by layer.
-enum class ShardedStages : std::uint8_t {
-  refuse,    ///< DeepSpeed: not at all
-  kept,      ///< FSDP2: gathered once a step and kept, as are whole gradients
-  each_pass  ///< Megatron-FSDP: as without stages
+/// Who shards parameters and gradients, which says how large what it gathers is and how stages of
+/// a pipeline go with it.
+enum class Sharding : std::uint8_t {
+  none,          ///< optimizer states at most; with stages no more than these
+  deepspeed,     ///< parts smaller than layers, without stages
+  fsdp,          ///< layer by layer; in stages once a step, kept as whole gradients are
+  megatron_fsdp  ///< layer by layer, in stages as without them
 };
 template <>
-inline constexpr std::array<std::string_view, 3> kWordsOf<ShardedStages>{"refuse", "kept",
-                                                                         "each-pass"};
+inline constexpr std::array<std::string_view, 4> kWordsOf<Sharding>{"none", "deepspeed", "fsdp",
+                                                                    "megatron-fsdp"};
 
 /// A constant of kernels as torch.compile makes them, and of those that run one by one without it;
 /// one number where the stack has no choice.
@@ -246,7 +248,7 @@ struct CommunicationStack {
   double beside{};
   double beside_in_graph{};
   int fully_sharded_from_zero{3};  ///< ZeRO stage from which layers are gathered one by one
-  ShardedStages sharded_stages{};
+  Sharding sharding{};
   /// Layers gathered ahead of the one that computes. 0: nothing that ZeRO shares out goes beside
   /// passes.
   int prefetch_layers{1};

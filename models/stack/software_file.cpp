@@ -214,10 +214,10 @@ CommunicationStack read_communication(const Cursor& section) {
   communication.context_step = {factor_or(section, "context_step_s", 0.0)};
   if (const auto copies = section.find("shard_copies")) {
     communication.shard_copies = read_shard_copies(*copies);
-    communication.sharded_stages = ShardedStages::kept;  // FSDP
+    communication.sharding = Sharding::fsdp;
   }
-  if (const auto stages = section.find("sharded_stages")) {
-    communication.sharded_stages = stages->word<ShardedStages>();
+  if (const auto sharding = section.find("sharding")) {
+    communication.sharding = sharding->word<Sharding>();
   }
   if (const auto limit = section.find("rank_rate_limit")) {
     communication.rank_rate_limit = limit->rate();

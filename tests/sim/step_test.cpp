@@ -18,7 +18,7 @@
 namespace prequel {
 namespace {
 
-constexpr const char* kKept = "software.communication.sharded_stages";
+constexpr const char* kKept = "software.communication.sharding";
 
 /// Llama-3-70B in four stages of 32 GPUs each, fully sharded.
 Scenario sharded_stages(const Settings& more) {
@@ -31,7 +31,7 @@ Scenario sharded_stages(const Settings& more) {
 
 TEST_CASE("FSDP in pipeline stages gathers once a step and keeps weights and whole gradients") {
   const Scenario kept = sharded_stages({});
-  const Scenario each_pass = sharded_stages({{kKept, "\"each-pass\""}});
+  const Scenario each_pass = sharded_stages({{kKept, "\"megatron-fsdp\""}});
   const Prediction one = predict(kept);
   const Prediction other = predict(each_pass);
   // 2 bytes of a gathered weight and 4 of a gradient, of all that a stage holds before sharding,
@@ -53,7 +53,7 @@ TEST_CASE("FSDP in pipeline stages gathers once a step and keeps weights and who
 }
 
 TEST_CASE("the detailed engine agrees on sharded stages") {
-  for (const char* stages : {"\"kept\"", "\"each-pass\""}) {
+  for (const char* stages : {"\"fsdp\"", "\"megatron-fsdp\""}) {
     for (const char* zero : {"2", "3"}) {
       for (const char* schedule : {"1f1b", "gpipe"}) {
         const Scenario scenario =
@@ -208,7 +208,7 @@ TEST_CASE("the account of every stage adds up to the iteration, on random plans"
          {"plan.gbs", pick({"256", "512", "4096"})},
          {"plan.seq_len", "2048"},
          {"plan.zero", sharded ? pick({"2", "3"}) : pick({"0", "1"})},
-         {"software.communication.sharded_stages", pick({"\"kept\"", "\"each-pass\""})},
+         {"software.communication.sharding", pick({"\"fsdp\"", "\"megatron-fsdp\""})},
          {"software.communication.blocking_p2p", pick({"true", "false"})},
          {"software.communication.gradient_overlap", pick({"\"always\"", "\"none\""})},
          {"cluster.network.efficiency", pick({"0.9", "0.1"})},
