@@ -133,8 +133,7 @@ Seconds price(const Device& device, const GroupedGemm& product,
 }
 
 Seconds price(const Device& device, const Stream& stream) {
-  const Seconds time = price(model_of(device, stream.kind), rates_of(device), stream);
-  return device.core_bound ? time / device.clock_ratio : time;
+  return price(model_of(device, stream.kind), rates_of(device), stream);
 }
 
 Seconds price(const Device& device, const FusedAttention& attention, std::string_view kernel) {

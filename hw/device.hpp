@@ -44,7 +44,6 @@ struct Device {
   std::string name;
   double compute_units{};   ///< streaming multiprocessors of a GPU, cores of a CPU
   double clock_ratio{1.0};  ///< of the clock over the one that the peaks are given at
-  bool core_bound{};        ///< memory-bound kernels go with the clock: a processor's scalar code
   Bytes memory{};           ///< what programs can allocate, all of them together
   BytesPerSecond memory_rate{};
   Bytes cache{};                            ///< last level, where kernels hand tensors on in it

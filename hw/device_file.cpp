@@ -271,7 +271,9 @@ Device read_device(const Document& document) {
   const Cursor streams = root.at("memory_bound");
   device.streams = read_streams(streams);
   device.errors.stream = streams.at("relative_error").number(kNonNegative);
-  if (const auto cores = streams.find("core_bound")) device.core_bound = cores->boolean();
+  // Where cores are slower than memory, what they move in a second goes with their clock.
+  const auto cores = streams.find("core_bound");
+  if (cores && cores->boolean()) device.memory_rate = device.memory_rate * device.clock_ratio;
   if (const auto attention = root.find("attention")) {
     device.errors.attention = attention->at("relative_error").number(kNonNegative);
     for (const auto& [kernel, cursor] : attention->at("kernels").members()) {

@@ -64,6 +64,19 @@ TEST_CASE("peaks scale with the clock") {
   CHECK(read_device(document).peak(Precision::fp32).value == doctest::Approx(6.14e12 * 1.1));
 }
 
+TEST_CASE("memory-bound kernels go with the clock where the cores bind them, else they do not") {
+  const auto slower = [](const char* name) {  // at 2.0 GHz than at 2.2
+    Document document = Document::read(kDevices + name);
+    const auto time_at = [&](const char* clock) {
+      document.set("clock_ghz", clock);
+      return price(read_device(document), Stream{StreamKind::softmax, {1e12}}).value;
+    };
+    return time_at("2.0") / time_at("2.2");
+  };
+  CHECK(slower("a64fx.json") == doctest::Approx(1.1).epsilon(1e-4));
+  CHECK(slower("h100-sxm.json") == doctest::Approx(1.0));
+}
+
 TEST_CASE("kinds of streams that a file does not name cost what a fused kernel costs") {
   const Device device = read_device(Document::read(kDevices + "v100-sxm2-32gb.json"));
   CHECK(price(device, Stream{StreamKind::softmax, {1e9}}).value ==
