@@ -365,13 +365,13 @@ std::optional<std::int64_t> tower_parameters(const Cursor& vision) {
 void leave_out(const Cursor& root, ImportedModel& model, ImportReport& report) {
   const auto vision = root.find("vision_config");
   if (!vision) return;
-  const auto tower = vision->is_object() ? tower_parameters(*vision) : std::nullopt;
+  const std::int64_t tower = vision->is_object() ? tower_parameters(*vision).value_or(0) : 0;
   if (vision->is_object()) (void)vision->members();  // the others say nothing here
-  if (tower) model.mixers["other_parameters"] = std::to_string(*tower);
+  if (tower > 0) model.mixers["other_parameters"] = std::to_string(tower);
   report.left_out.push_back(
-      tower ? fmt::format("vision_config: of the tower its {} parameters count alone, no work",
-                          *tower)
-            : "vision_config: the language model alone is predicted");
+      tower > 0
+          ? fmt::format("vision_config: of the tower its {} parameters count alone, no work", tower)
+          : "vision_config: the language model alone is predicted");
 }
 
 ImportedModel read_model(Fields& fields, const Family& family, const ForeignNames& names,
