@@ -150,7 +150,7 @@ RefitErrors refit_errors(const RunFit& fit, const std::vector<Forecast>& forecas
           quantile(half_widths, 0.5)};
 }
 
-/// What the fitted rows of a fold are of.
+/// Cells, clusters and releases of the rows that a fold is fitted on.
 struct KnownKinds {
   std::set<std::string> cells, clusters, releases;
 

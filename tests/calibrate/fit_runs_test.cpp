@@ -152,7 +152,7 @@ TEST_CASE("leaving out models is no kinder than seeing them") {
   REQUIRE(report.left_out.has_value());
   CHECK(report.left_out->seen.p90 <= report.left_out->left_out.p90);
   CHECK(report.left_out->left_out.interval80 > 0.5);
-  // What no fitted row is of is told less surely than what some are of.
+  // An answer is less sure of kinds that no fitted row has.
   CHECK(report.left_out->left_out.half_width > report.left_out->seen.half_width);
   CHECK(report.time.held_out.median == doctest::Approx(report.left_out->left_out.median));
 }

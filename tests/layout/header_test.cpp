@@ -146,7 +146,7 @@ const std::map<std::string, std::string>& standard_headers() {
   return kHeaders;
 }
 
-/// What a header should include and does not: the header and the name that it uses of it.
+/// Returns what a header should include and does not: the other header and the name that it uses.
 std::set<std::string> missing_of(const Headers& headers, const std::string& file) {
   std::map<std::string, std::optional<std::string>> declared_by;  // by one header, or by several
   for (const auto& [other, header] : headers) {

@@ -261,7 +261,7 @@ class MixerReader {
   void read_mimo() {
     put_listed(numbers("hybrid_layer_pattern"),
                [](std::int64_t is) { return is == 1 ? "sliding_attention" : "full_attention"; });
-    // Of values it is another.
+    // Heads of values have a size of their own.
     if (number("swa_head_dim", 0) == model_.head_dim) model_.mixers.erase("swa_head_dim");
     if (const auto size = number("v_head_dim", 0); size > 0) put("v_head_dim", size);
     put("moe_router_bias", true);
