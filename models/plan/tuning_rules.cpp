@@ -17,8 +17,19 @@ namespace {
 
 constexpr std::int64_t kUsualRank = 16;  // of Megatron-Bridge's and torchtune's recipes
 
+/// Tests whether bitsandbytes or GPTQ made a format: libraries of PyTorch's stacks alone.
+bool is_of_pytorch(BaseFormat format) {
+  using enum BaseFormat;
+  return format == int8 || format == nf4 || format == nf4_double || format == gptq_int4;
+}
+
 /// Frozen matrices may be stored narrow; those that learn may not.
 void check_base(Ruling& its) {
+  if (its.plan.tuning != Tuning::full && is_of_pytorch(its.plan.base_precision) &&
+      its.software.kernels.transformer_engine) {
+    its.warn("base_precision {}: {} has no such matrices; software hf-peft-2026 runs them",
+             name(its.plan.base_precision), its.software.name);
+  }
   if (its.plan.tuning != Tuning::full || its.plan.base_precision == BaseFormat::bf16) return;
   if (!its.request.base_precision) {
     its.plan.base_precision = BaseFormat::bf16;
