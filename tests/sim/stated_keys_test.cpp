@@ -122,7 +122,7 @@ const std::vector<Base>& bases() {
       {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
        "plan.nodes=1 plan.gbs=8 plan.tuning=lora plan.base_precision=nvfp4"},
       {"gpt-30b", "fugaku", "megatron-a64fx-2022",
-       "plan.nodes=1024 plan.tp=4 plan.pp=8 plan.gbs=1024"},
+       "plan.nodes=1024 plan.tp=4 plan.pp=8 plan.gbs=1024 device.clock_ghz=2.2"},
       // Mixers that are no plain attention.
       {"nemotron-3.5-lightning", "nvidia-dgx-h100", "nemo-26.04",
        "plan.nodes=2 plan.ep=8 plan.gbs=64 plan.seq_len=8192"},
