@@ -59,13 +59,14 @@ PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
     memory.stages.push_back(stage_memory(weights, scenario.model, scenario.plan, scenario.software,
                                          stage, in_flight[memory.stages.size()]));
   }
-  const auto fullest =
-      std::ranges::max_element(memory.stages, {}, [](const auto& each) { return each.total(); });
-  memory.fullest = static_cast<std::size_t>(std::distance(memory.stages.begin(), fullest));
-  memory.verdict = memory_verdict(*fullest, scenario.device);
+  const auto fullest = [&] {
+    return std::ranges::max_element(memory.stages, {}, &StageMemory::total);
+  };
+  memory.verdict = memory_verdict(*fullest(), scenario.device);
   for (StageMemory& stage : memory.stages) {
-    stage = printed(stage, scenario.device);
+    stage = printed(stage, scenario.device);  // another stage may print more
   }
+  memory.fullest = static_cast<std::size_t>(std::distance(memory.stages.begin(), fullest()));
   memory.peak = memory.stages[memory.fullest].total();
   return memory;
 }
