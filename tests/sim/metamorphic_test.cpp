@@ -36,7 +36,7 @@ namespace {
 
 constexpr double kRounding = 1e-6;
 constexpr double kOvertaking = 1e-4;
-constexpr double kFilling = 6e-3;  ///< of pipelines that are not in their rhythm yet: 0.58 % seen
+constexpr double kFilling = 3e-3;  ///< of pipelines that are not in their rhythm yet
 
 /// A question, and the same with some of its plan changed.
 struct Asked {
@@ -218,10 +218,8 @@ TEST_CASE("no low end of an interval is below what is left without the host's pa
   });
 }
 
-/// A pass that grows may overtake another where passes go beside each other, or where backward
-/// passes are split and their order is not that of these times: 0.71 % at the most in two draws of
-/// 1,000 plans (names that ship later draw others).
-constexpr double kAnomaly = 8e-3;
+/// A pass that grows may overtake another where passes go beside each other.
+constexpr double kAnomaly = 4e-3;
 
 /// The scenario with one thing of its machine changed.
 template <class Change>
@@ -248,11 +246,19 @@ TEST_CASE("accounts of all schedules add up, and more of any resource is never s
       CHECK(stage.time.ep_comm >= 0);
       CHECK(stage.time.bubble >= -kRounding * usual);
     }
+    // Where backward passes are split, their order may not be that of other times: a pass that is
+    // overtaken waits for one other at most.
+    double overtaken = usual * kAnomaly;
+    if (traits(scenario.plan.schedule).splits_backward) {
+      for (const StagePrediction& stage : found.stages) {
+        overtaken = std::max(overtaken, stage.backward_s);
+      }
+    }
     const auto faster = [&](const auto& change) {
-      CHECK(seconds_with(scenario, change) <= usual * (1 + kAnomaly));
+      CHECK(seconds_with(scenario, change) <= usual + overtaken);
     };
     const auto slower = [&](const auto& change) {
-      CHECK(seconds_with(scenario, change) >= usual * (1 - kAnomaly));
+      CHECK(seconds_with(scenario, change) >= usual - overtaken);
     };
     faster([](Scenario& its) {
       for (double& peak : its.device.peaks) peak *= 1.1;
@@ -309,9 +315,9 @@ TEST_CASE("exchanges beside passes are not slower by more than what is measured"
       launched = std::max(launched, stage.time.compute + stage.time.recompute + stage.time.host);
     }
     const double measured = beside->software.host.beside_launch_share * launched;
-    // A pipeline warms up with one chunk more.
-    const double fills = beside->plan.pp > 1 ? 0.01 : kAnomaly;
-    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + fills) + measured);
+    // The first forward and the last backward have nothing beside them.
+    constexpr double kFills = 0.01;
+    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + kFills) + measured);
   });
 }
 
@@ -333,8 +339,8 @@ TEST_CASE("twice the batch takes longer, and every further one as much more at l
       return more ? seconds(*more) : 0.0;
     };
     CHECK(times(2) > seconds(scenario));
-    // A pipeline is in its rhythm from about two micro batches a stage on.
-    const std::int64_t filled = scenario.plan.pp > 1 ? 2 : 1;
+    // A pipeline is in its rhythm from about four micro batches a stage on.
+    const std::int64_t filled = scenario.plan.pp > 1 ? 4 : 1;
     const double once = times(filled), twice = times(2 * filled), four = times(4 * filled);
     CHECK(four - twice >= 2 * (twice - once) * (1 - kFilling) - kRounding * four);
   });
