@@ -72,7 +72,7 @@ double told_seconds(const Work& work) {
 
 Orders usual() {
   Orders orders;
-  orders.cost = told_time;
+  orders.cost = told_seconds;
   if (!on_nvidia()) orders.name = "AMD Instinct MI300X";
   return orders;
 }
