@@ -561,12 +561,12 @@ TEST_CASE("copies between shards and layers cost their traffic in every pass of 
   };
   // A gathered weight is read and written in 16 bits; a gradient is read so, and written in fp32.
   const ShardCopyTimes times = shard_copy_times(scenario, parameters, parameters, 2);
-  CHECK(times.gather.value == doctest::Approx(predicted(4)));
-  CHECK(times.reduce.value == doctest::Approx(predicted(6)));
+  CHECK(times.gather.value == doctest::Approx(seconds(4)));
+  CHECK(times.reduce.value == doctest::Approx(seconds(6)));
   copies = {.gathered = 0, .gradients = 3, .reduced = 3};
   CHECK(shard_copy_times(scenario, parameters, parameters, 2).gather.value == 0);
   CHECK(shard_copy_times(scenario, parameters, parameters, 2).reduce.value ==
-        doctest::Approx(predicted(6 + 12)));
+        doctest::Approx(seconds(6 + 12)));
 
   // In the step: forward, backward, and with the reductions, all of it exposed.
   const auto step = [&](const ShardCopies& some) {
