@@ -203,6 +203,29 @@ TEST_CASE("shared experts hide of the exchange what they take themselves, at mos
   CHECK(question.seconds() == flexible);
 }
 
+TEST_CASE("experts on a shortcut exchange tokens beside the dense sublayers behind them") {
+  Question question;
+  question.model = "longcat-flash";
+  question.cluster = "nvidia-dgx-gb200";
+  question.plan.dp = 64;
+  question.plan.mbs = 1;
+  question.plan.gbs = 64;
+  question.plan.seq_len = 4096;
+  const auto breakdown = [&](std::int64_t ep, bool shortcut) {
+    question.plan.ep = ep;
+    Scenario scenario = question.scenario();
+    CHECK(scenario.model.experts.shortcut);
+    scenario.model.experts.shortcut = shortcut;
+    return predict(scenario).breakdown;
+  };
+  const Breakdown waits = breakdown(64, false);
+  const Breakdown beside = breakdown(64, true);
+  CHECK(beside.compute == waits.compute);
+  CHECK(beside.ep_comm < waits.ep_comm);
+  CHECK(beside.ep_comm + beside.hidden_ep_comm == doctest::Approx(waits.ep_comm));
+  CHECK(breakdown(1, true).total() == breakdown(1, false).total());
+}
+
 TEST_CASE("experts padded to a capacity work on, and get, so many times the tokens") {
   Question question = two_nodes(Dispatcher::alltoall);
   const auto prediction = [&](const char* balance) {
