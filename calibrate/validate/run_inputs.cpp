@@ -23,6 +23,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/job/data_set.hpp"
+#include "models/job/usual_software.hpp"
 #include "models/plan/lengths.hpp"
 
 namespace prequel {
@@ -216,7 +217,7 @@ Inputs RunInputs::read(const MeasuredRun& run, bool has_experts,
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
   files.device = device.read_once(read_device);
-  const std::string& usual = usual_software(files.cluster, has_experts);
+  const std::string usual = usual_software(library_, files.cluster, has_experts, run.plan);
   const std::string asked =
       build_of(cluster, run.software.empty() ? usual : run.software, run.source);
   Document software = usual_stack(library_, run, asked, has_experts);

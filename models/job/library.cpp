@@ -31,6 +31,7 @@
 #include "models/job/file_cache.hpp"
 #include "models/job/model_names.hpp"
 #include "models/job/spelled_plan.hpp"
+#include "models/job/usual_software.hpp"
 #include "models/stack/release.hpp"
 
 namespace prequel {
@@ -529,19 +530,6 @@ Job read_job(const Library& library, const JobRequest& request) {
   Document device = request.device
                         ? library.open("devices", *request.device, "device")
                         : library.open("devices", job.cluster.device, cluster.file() + ": /device");
-  const bool said = job_file.software || job_file.inline_software;
-  Document software = input_document(
-      library, "software", said ? file : cluster.file(), request.software,
-      said ? job_file.software : usual_software(job.cluster, job.model.has_experts()),
-      job_file.inline_software);
-  apply_overrides(device, request.overrides, "device");
-  apply_overrides(software, request.overrides, "software");
-  job.device = device.read_once(read_device);
-  job.software = software.read_once(read_software);
-  if (request.device) {
-    widen_error(job.software, job.device, device_named(library, job.cluster.device));
-  }
-
   Document asked =
       Document::from(file, nlohmann::json{{"plan", job_file.plan}, {"what_if", job_file.what_if}});
   for (const Override& override :
@@ -553,6 +541,21 @@ Job read_job(const Library& library, const JobRequest& request) {
   job.plan = read_plan(asked.root().at("plan"));
   job.what_if = read_what_if(asked.root().at("what_if"));
   asked.finish();
+
+  const bool said = job_file.software || job_file.inline_software;
+  Document software =
+      input_document(library, "software", said ? file : cluster.file(), request.software,
+                     said ? job_file.software
+                          : usual_software(library, job.cluster, job.model.has_experts(), job.plan),
+                     job_file.inline_software);
+  apply_overrides(device, request.overrides, "device");
+  apply_overrides(software, request.overrides, "software");
+  job.device = device.read_once(read_device);
+  job.software = software.read_once(read_software);
+  if (request.device) {
+    widen_error(job.software, job.device, device_named(library, job.cluster.device));
+  }
+
   read_named_lengths(library, job);
   note_edits(device, request.overrides, "device", job.edited);
   note_edits(cluster, request.overrides, "cluster", job.edited);
