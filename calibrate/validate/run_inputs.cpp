@@ -37,8 +37,9 @@ std::string files_key(const MeasuredRun& run, bool has_experts) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
          cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" + cell(run, "gpu") +
          "\n" + cell(run, "gpus_per_node") + "\n" + cell(run, "attention") + "\n" +
-         cell(run, "framework") + "\n" + (run.plan.zero.value_or(0) == 3 ? "sharded" : "") +
-         (has_experts ? "experts" : "");
+         cell(run, "framework") + "\n" + cell(run, "engine") + "\n" +
+         (trains_whole_adapters(run.plan) ? "adapters" : "") +
+         (run.plan.zero.value_or(0) == 3 ? "sharded" : "") + (has_experts ? "experts" : "");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a

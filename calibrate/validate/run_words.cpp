@@ -233,7 +233,13 @@ void translate_loss(CellTexts& cells) {
                           notes.find("-liger") != std::string::npos &&
                           text_of(cells, "gpus") == "1";
   if (runs_liger) cells.try_emplace("loss", "fused");
-  // torchtune's ladder: of rows that add one technique each, those before the chunked loss.
+  // torchtune's ladder: of rows that add one technique each, those before the chunked loss. One
+  // table names its rungs in the rows' names alone.
+  if (notes.find("each row adds one technique to the row before") != std::string::npos) {
+    const std::string id = text_of(cells, "id");
+    if (id.ends_with("-packed")) cells.try_emplace("compile", "0");
+    if (id.ends_with("-packed") || id.ends_with("-compile")) cells.try_emplace("loss", "whole");
+  }
   if (notes.find("techniques added one after another") == std::string::npos) return;
   const bool is_chunked = text_of(cells, "check").find("chunked") != std::string::npos;
   cells.try_emplace("loss", is_chunked ? "chunked" : "whole");

@@ -87,6 +87,18 @@ TEST_CASE("what notes of fine-tuning say of loss and optimizer is read where it 
   CHECK(translated(adapted).at("zero_stage") == "2");
 }
 
+TEST_CASE(
+    "torchtune's ladder is eager before compilation, and its loss whole before it is chunked") {
+  const auto rung = [](const char* id) {
+    return translated({{"id", id}, {"notes", "Each row adds one technique to the row before"}});
+  };
+  CHECK(rung("ladder-packed").at("compile") == "0");
+  CHECK(rung("ladder-packed").at("loss") == "whole");
+  CHECK_FALSE(rung("ladder-compile").contains("compile"));
+  CHECK(rung("ladder-compile").at("loss") == "whole");
+  CHECK_FALSE(rung("ladder-chunked-ce").contains("loss"));
+}
+
 TEST_CASE("the Trainer hands models to DeepSpeed where the table or Qwen's scripts say so") {
   const Cells trainer{{"framework", "hf-trainer+peft"}, {"table", "72B LoRA + Deepspeed Zero3"}};
   CHECK(translated(trainer).at("engine") == "deepspeed");
