@@ -1,9 +1,12 @@
 #include "cli/search/search_answer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
+#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -24,6 +27,7 @@
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/job_site.hpp"
+#include "models/job/usual_software.hpp"
 #include "models/plan/idle_requests.hpp"
 #include "models/plan/rules.hpp"
 #include "models/plan/trained_model.hpp"
@@ -184,10 +188,28 @@ void check_prices(const SearchOptions& options, const Cluster& cluster) {
   }
 }
 
+/// Tests whether all that the options let a search try are adapters on whole matrices.
+bool searches_whole_adapters(const SearchOptions& options) {
+  const auto is = [&](const char* axis, std::initializer_list<std::string_view> values) {
+    const auto said = options.axes.find(axis);
+    return said != options.axes.end() && std::ranges::find(values, said->second) != values.end();
+  };
+  const auto splits = [&](const char* axis) {
+    return options.axes.contains(axis) && !is(axis, {"1"});
+  };
+  return is("tuning", {"lora", "dora", "lora,dora"}) &&
+         std::ranges::none_of(std::array{"tp", "pp", "cp", "ep"}, splits);
+}
+
 /// The inputs that the options name; `fixed` is the whole plan that they say.
 SearchInputs read_inputs(const Library& library, const SearchOptions& options, const Tell& tell) {
   JobRequest request = translated(options.request, options.script, library, tell);
   if (options.plans) fix_axes(options, request);
+  if (!request.software && !request.job && searches_whole_adapters(options)) {
+    request.software = adapter_software(library);
+    tell("warning: no --software: adapters are searched as " + *request.software +
+         " trains them, by which most are\n");
+  }
   Job job = read_job(library, request);
   if (job.what_if.any()) {
     throw InputError(request.job.value_or("--set") +

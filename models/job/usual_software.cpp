@@ -14,12 +14,16 @@ bool trains_whole_adapters(const PlanRequest& plan) {
   return !splits;
 }
 
-std::string usual_software(const Library& library, const Cluster& cluster, bool has_experts,
-                           const PlanRequest& plan) {
-  if (!trains_whole_adapters(plan)) return usual_software(cluster, has_experts);
+std::string adapter_software(const Library& library) {
   const Document stacks = library.open("stand_ins", "stacks");
   expect_schema(stacks.root(), "prequel/stacks/1");
   return stacks.root().at("adapters").text();
+}
+
+std::string usual_software(const Library& library, const Cluster& cluster, bool has_experts,
+                           const PlanRequest& plan) {
+  return trains_whole_adapters(plan) ? adapter_software(library)
+                                     : usual_software(cluster, has_experts);
 }
 
 }  // namespace prequel
