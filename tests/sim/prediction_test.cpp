@@ -504,7 +504,7 @@ TEST_CASE("where the host binds, a step takes what context ranks' exchange has i
     return predict(scenario).sec_per_iter.value;
   };
   const double gathered = seconds_with(ContextComm::all_gather);
-  // Of 32 layers and 2 micro batches: two steps of a ring, or four tensors that change places.
+  // In 32 layers and 2 micro batches: two steps of a ring, or four tensors that change places.
   CHECK(seconds_with(ContextComm::p2p) - gathered ==
         doctest::Approx(32 * 2 * 2 * (9 + 14) * 1e-2).epsilon(1e-3));
   CHECK(seconds_with(ContextComm::a2a) - gathered ==
