@@ -103,12 +103,14 @@ std::optional<std::string> nearest_of_framework(const Library& library, const Do
 
 Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& said,
                      bool has_experts) {
+  const std::string engine = lower_case(cell(run, "engine"));
+  const std::string asked =
+      engine.empty() ? said : by_engine(library.open("stand_ins", "stacks"), said, engine);
+  auto known = known_stack(library, asked);
+  if (known && !known->json().contains("stands_for")) return std::move(*known);
   const Document table = library.open("stand_ins", "stacks");
   const Cursor root = table.root();
   expect_schema(root, "prequel/stacks/1");
-  const std::string asked = by_engine(table, said, lower_case(cell(run, "engine")));
-  auto known = known_stack(library, asked);
-  if (known && !known->json().contains("stands_for")) return std::move(*known);
   const auto year = year_of(run, asked);
   // The row's framework first: its release is that of the name, or of the row's year.
   const std::string framework = framework_of(run);

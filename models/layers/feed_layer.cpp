@@ -109,11 +109,9 @@ class FeedTeller {
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
-  /// Megatron-Core's checkpoints, of Transformer Engine's layers, start from the whole one, which is
-  /// then kept; DeepSeek's start from the one in fp8 (arXiv 2412.19437, section 3.3.3).
+  /// Its recompute starts from the whole one, which is then kept (Megatron-Core's checkpoints).
   [[nodiscard]] double stored_bytes(bool repeated = false) const {
-    const bool whole = repeated && teller_.software.kernels.transformer_engine;
-    const bool narrow = teller_.setting.fp8_activation_store && !whole;
+    const bool narrow = teller_.setting.fp8_activation_store && !repeated;
     return narrow ? bytes_per_element(Precision::fp8) : teller_.element;
   }
 
