@@ -1,12 +1,9 @@
 #include "cli/search/search_answer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
-#include <string_view>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -188,17 +185,16 @@ void check_prices(const SearchOptions& options, const Cluster& cluster) {
   }
 }
 
-/// Tests whether all that the options let a search try are adapters on whole matrices.
+/// Tests whether all that the options let a search try are adapters on whole models.
 bool searches_whole_adapters(const SearchOptions& options) {
-  const auto is = [&](const char* axis, std::initializer_list<std::string_view> values) {
-    const auto said = options.axes.find(axis);
-    return said != options.axes.end() && std::ranges::find(values, said->second) != values.end();
-  };
-  const auto splits = [&](const char* axis) {
-    return options.axes.contains(axis) && !is(axis, {"1"});
-  };
-  return is("tuning", {"lora", "dora", "lora,dora"}) &&
-         std::ranges::none_of(std::array{"tp", "pp", "cp", "ep"}, splits);
+  const auto tuning = options.axes.find("tuning");
+  if (tuning == options.axes.end()) return false;
+  bool whole = tuning->second == "lora" || tuning->second == "dora";
+  each_axis([&](const auto& axis) {
+    const auto said = options.axes.find(std::string(axis.name));
+    if (said != options.axes.end() && splits_model(axis.role) && said->second != "1") whole = false;
+  });
+  return whole;
 }
 
 /// The inputs that the options name; `fixed` is the whole plan that they say.
@@ -206,7 +202,7 @@ SearchInputs read_inputs(const Library& library, const SearchOptions& options, c
   JobRequest request = translated(options.request, options.script, library, tell);
   if (options.plans) fix_axes(options, request);
   if (!request.software && !request.job && searches_whole_adapters(options)) {
-    request.software = adapter_software(library);
+    request.software = adapter_software(library.open("stand_ins", "stacks"));
     tell("warning: no --software: adapters are searched as " + *request.software +
          " trains them, by which most are\n");
   }
