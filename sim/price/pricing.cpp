@@ -55,7 +55,7 @@ LaunchCounts context_launches(const LayerQuestion& question) {
   constexpr LaunchCounts kRingStep{9, 14}, kHeads{12, 12};
   const LayerSetting& setting = question.setting;
   const bool in_graph =
-      question.graphs.has(GraphedModule::full) || question.graphs.has(GraphedModule::attn);
+      setting.graphs.has(GraphedModule::full) || setting.graphs.has(GraphedModule::attn);
   if (setting.cp == 1 || in_graph) return {};
   switch (setting.context_comm) {
     case ContextComm::p2p:
