@@ -21,6 +21,10 @@ struct SearchWatch {
   Progress combining{};  ///< of the parts of the space whose plans are combined before
   /// The best plan so far: seconds an iteration.
   std::function<void(double)> best{};
+
+  [[nodiscard]] bool is_stopped() const { return stop && stop->load(std::memory_order_relaxed); }
+  /// Stops with this one, but tells nobody of its progress.
+  [[nodiscard]] SearchWatch unheard() const { return {{}, stop, {}, {}}; }
 };
 
 /// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that
@@ -52,6 +56,7 @@ struct UntakenValue {
 /// Returns the values that `said` lists and no plan of `candidates` takes; nothing where none is
 /// legal.
 std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxes& axes,
-                                         const Candidates& candidates, const SearchInputs& inputs);
+                                         const Candidates& candidates, const SearchInputs& inputs,
+                                         const SearchWatch& watch = {});
 
 }  // namespace prequel
