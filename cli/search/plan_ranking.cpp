@@ -192,8 +192,9 @@ Ranking Ranker::rank(Searcher& searcher, SearchLimits limits, std::size_t wanted
   Ranking ranking;
   const bool all = limits.best == 0;
   SearchResult result = searcher.search(limits, watch_);
-  // Who stopped it waits for no interval of a plan that is not shown.
-  if (result.interrupted) wanted = std::min(wanted, options_.top);
+  // Who stopped it waits for the odds of a few plans alone: each takes as long as a prediction.
+  constexpr std::size_t kInterrupted = 3;
+  if (result.interrupted) wanted = std::min({wanted, options_.top, kInterrupted});
   if (options_.draws_cloud || !options_.report.empty()) {
     const auto ranked = static_cast<std::ptrdiff_t>(result.ranked);
     ranking.cloud.assign(result.plans.begin(), result.plans.begin() + ranked);

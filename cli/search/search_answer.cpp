@@ -135,8 +135,8 @@ void add_deadline(SearchAnswer& answer, const Ranker& ranker, Searcher& searcher
 
 constexpr auto kAnyNodes = std::numeric_limits<std::size_t>::max();
 
-/// Tests whether a search for the fewest GPUs may look at few nodes first. What it tells of plans
-/// that are not among the best speaks of all.
+/// Tests whether a search for the fewest GPUs may look at few nodes first: not where it is asked
+/// for more than the best plans.
 bool grows(const SearchOptions& options) {
   return options.fewest_gpus && !is_document(options) && !options.pareto && !options.plans &&
          options.explain.empty() && !asks_for_reservations(options);
@@ -454,8 +454,9 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     note_untaken(answer, untaken_values(listed, axes, candidates, inputs, watch));
   }
   add_deadline(answer, ranker, *searcher, limits);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  answer.seconds = seconds.count();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
 
   std::vector<FoundPlan> best(
       result.plans.begin(),
@@ -482,7 +483,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   if (result.plans.empty() && !result.interrupted) {
     answer.relaxations = options.plans ? relaxations(candidates, inputs, limits, watch)
                                        : relaxations(said, inputs, limits, reach, watch,
-                                                     std::max(kLeastToRelax, answer.seconds));
+                                                     std::max(kLeastToRelax, elapsed()));
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     Explanation explanation = explain(layouts[i], axes, inputs, limits, candidates, result);
@@ -497,6 +498,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     answer.explained.push_back({options.explain[i], std::move(explanation)});
   }
   if (!options.plans) note_idle_wishes(said, answer);
+  answer.seconds = elapsed();
   if (result.interrupted) {
     std::vector<std::vector<Candidate>> all;
     all.push_back(std::move(candidates.legal));

@@ -592,7 +592,7 @@ std::string search_json(const SearchAnswer& answer) {
       {"software", inputs.software.name},
       {"plans", std::move(plans)},
       {"try", try_json(answer)},
-      {"pareto", pareto_json(result)},
+      {"pareto", answer.options.try_first > 0 ? pareto_json(result) : Json::array()},
       {"nearest_misses", std::move(misses)},
       {"relaxations", std::move(relaxed)},
       {"refused", list_json(result.refused, refused_json)}};

@@ -184,7 +184,7 @@ Document input_document(const Library& library, const std::string& kind, const s
 void check_has_cluster(const Library& library, const std::string& file, const std::string& device) {
   const auto usual = usual_machine(device, library.open("stand_ins", "machines"));
   if (!usual) return;
-  throw InputError("cluster", file + " names a device, but no cluster; --cluster " + *usual +
+  throw InputError("cluster", file + " names a device, but no cluster; " + *usual +
                                   ", the usual machine with " + printable(device) + ", would do");
 }
 

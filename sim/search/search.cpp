@@ -25,9 +25,11 @@ namespace {
 
 constexpr std::size_t kBlock = 8;           // candidates that one thread takes at a time
 constexpr std::size_t kRescuedPlayed = 32;  // at most, of a search that was stopped before
-constexpr std::size_t kWave = 512;          // that are played between looks at the watch
-constexpr std::size_t kPrunedWave = 64;     // and between looks at the bounds, at most
-constexpr double kRounding = 1e-9;          // of the clock's sums against those of a bound
+constexpr std::size_t kRescuedWave = 4;     // and between looks at the clock
+constexpr std::chrono::milliseconds kRescueTime{100};  // that weighing or playing these takes
+constexpr std::size_t kWave = 512;                     // that are played between looks at the watch
+constexpr std::size_t kPrunedWave = 64;                // and between looks at the bounds, at most
+constexpr double kRounding = 1e-9;  // of the clock's sums against those of a bound
 constexpr std::size_t kMisses = 3;
 constexpr std::size_t kMostMisses = 4096;  // before they are thinned: there may be millions
 
@@ -294,9 +296,12 @@ class Contest {
     }
 
     std::size_t played = 0;
-    std::size_t size = all ? kWave : watch.is_stopped() ? kRescuedPlayed : 1;
+    const bool is_rescue = watch.is_stopped();
+    const auto end = std::chrono::steady_clock::now() + kRescueTime;
+    std::size_t size = is_rescue ? kRescuedWave : all ? kWave : 1;
     for (std::size_t done = 0; done < order.size();) {
-      if (done > 0 && watch.is_stopped()) {
+      const bool goes_on = is_rescue && std::chrono::steady_clock::now() < end;
+      if (done > 0 && watch.is_stopped() && !goes_on) {
         result.interrupted = true;
         break;
       }
@@ -312,7 +317,7 @@ class Contest {
       played += play(wave, all);
       if (watch.best && !found_.empty()) watch.best(found_.front().plan.sec_per_iter);
       if (watch.progress) watch.progress(played, plans_);
-      size = std::min(2 * size, all ? kWave : kPrunedWave);
+      if (!is_rescue) size = std::min(2 * size, all ? kWave : kPrunedWave);
     }
     result.ranked = std::min(found_.size(), all ? found_.size() : limits_.best);
     for (Found& found : found_) result.plans.push_back(std::move(found.plan));
@@ -518,16 +523,15 @@ Places fitting_of(KnownPlans& known, const Places& wanted, const SearchLimits& l
 
 /// Where a search was stopped before any candidate was played, so many are weighed at a time, until
 /// one fits or the time is over.
-constexpr std::size_t kRescued = 256;
-constexpr std::size_t kRescues = 16;
-constexpr std::chrono::milliseconds kRescueTime{150};
+constexpr std::size_t kRescued = 64;
+constexpr std::size_t kRescues = 64;
 
 /// Returns about the bytes that a plan's weights, states and activations take of a device.
 double rough_bytes(const Plan& plan, const Transformer& model, double parameters) {
   constexpr double kWeights = 6, kStates = 12, kActivations = 34, kRecomputed = 0.1;
   const auto shards = real(plan.pp * std::max(plan.tp, plan.ep * plan.etp));
   const double owners = plan.zero > 0 ? real(plan.dp) : 1.0;
-  const double tokens = real(plan.mbs * plan.seq_len) / real(plan.cp * plan.tp);
+  const double tokens = real(plan.mbs * plan.seq_len) / real(plan.tp);
   const double kept = plan.recompute == Recompute::full ? kRecomputed : 1.0;
   return parameters / shards * (kWeights + kStates / owners) +
          kept * kActivations * tokens * real(model.hidden * model.layers);
@@ -552,15 +556,16 @@ Places spread_over(const KnownPlans& known, const Places& all) {
 /// Returns a few that fit, of a search that was stopped before it had any.
 Places rescued(KnownPlans& known, const Places& wanted, const SearchLimits& limits,
                SearchResult& few) {
-  const auto end = std::chrono::steady_clock::now() + kRescueTime;
+  SearchWatch watch;
+  watch.until = std::chrono::steady_clock::now() + kRescueTime;
   const Places spread = spread_over(known, wanted);
   Places fitting;
   for (std::size_t begin = 0; begin < spread.size() && fitting.empty(); begin += kRescued) {
-    if (std::chrono::steady_clock::now() > end) break;
+    if (watch.is_stopped()) break;
     const std::size_t behind = std::min(begin + kRescued, spread.size());
     const Places block(spread.begin() + static_cast<std::ptrdiff_t>(begin),
                        spread.begin() + static_cast<std::ptrdiff_t>(behind));
-    fitting = fitting_of(known, block, limits, {}, few);
+    fitting = fitting_of(known, block, limits, watch, few);
   }
   return fitting;
 }
@@ -590,7 +595,10 @@ SearchResult search_known(KnownPlans& known, const Candidates& candidates,
     result.nearest_misses = few.nearest_misses;
   }
   if (fitting.empty()) return result;
-  if (watch.is_stopped()) thin_out(fitting);
+  if (watch.is_stopped()) {
+    result.interrupted = true;
+    thin_out(fitting);
+  }
   for (const SearchGoal objective : limits.also) {
     SearchLimits one = limits;
     one.objective = objective;

@@ -3,7 +3,9 @@
 /// Which plans a search looks at.
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +24,15 @@ struct SearchWatch {
   /// The best plan so far: seconds an iteration.
   std::function<void(double)> best{};
 
-  [[nodiscard]] bool is_stopped() const { return stop && stop->load(std::memory_order_relaxed); }
+  /// From then on it is stopped, too.
+  std::optional<std::chrono::steady_clock::time_point> until{};
+
+  [[nodiscard]] bool is_stopped() const {
+    return (stop && stop->load(std::memory_order_relaxed)) ||
+           (until && std::chrono::steady_clock::now() > *until);
+  }
   /// Stops with this one, but tells nobody of its progress.
-  [[nodiscard]] SearchWatch unheard() const { return {{}, stop, {}, {}}; }
+  [[nodiscard]] SearchWatch unheard() const { return {{}, stop, {}, {}, until}; }
 };
 
 /// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that

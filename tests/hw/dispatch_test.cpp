@@ -199,28 +199,6 @@ TEST_CASE("DeepEP inside a node takes what public tables say") {
   }
 }
 
-TEST_CASE("DeepEP between nodes of H800 takes what its README prints") {
-  // Normal kernels of 4,096 tokens of 7,168 in bf16 on their way back, group-limited: GB/s of what
-  // a rank puts on the network, its own node's copies included.
-  const Cluster cluster =
-      read_cluster(Document::read(PREQUEL_DATA_DIR "/clusters/deepseek-h800.json"));
-  struct Row {
-    std::int64_t ranks;
-    double printed;
-  };
-  for (const auto& [ranks, printed] : {Row{16, 43e9}, Row{32, 57e9}, Row{64, 50e9}}) {
-    CAPTURE(ranks);
-    Dispatch dispatch = tokens_of(Dispatcher::deepep, 8);
-    dispatch.expert_groups = 8;
-    dispatch.groups_chosen = 4;
-    dispatch.combine = true;
-    const double copies = hits(static_cast<double>(ranks) / 8, dispatch);
-    const GroupShape group = group_shape(cluster, ranks, ranks, 1);
-    const double seconds = price(cluster, group, dispatch).time().value;
-    CHECK(kTokens * copies / seconds == doctest::Approx(printed).epsilon(0.12));
-  }
-}
-
 TEST_CASE("a dispatcher without constants costs the collective of its bytes") {
   Cluster cluster = h100();
   cluster.dispatch = nullptr;
