@@ -13,6 +13,7 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
+#include "sim/answer/known_spread.hpp"
 #include "sim/answer/student_t.hpp"
 
 namespace prequel {
@@ -165,16 +166,14 @@ struct KnownKinds {
 
   /// Returns the variance that an answer adds for what none of them is of.
   [[nodiscard]] double variance_of_news(const ObservedRun& run, const Uncertainty& known) const {
-    const auto square = [](double sd) { return sd * sd; };
     double variance = 0;
-    if (!clusters.contains(shared_by(run, "cluster"))) variance += square(known.news.site);
-    if (!releases.contains(shared_by(run, "software"))) variance += square(known.news.release);
-    if (cells.contains(cell_of(run.scenario.model, run.scenario.device))) return variance;
-    const auto family = std::ranges::find_if(known.families, [&](const KnownFamily& one) {
-      return one.framework == run.scenario.software.framework &&
-             one.experts == run.scenario.model.has_experts();
-    });
-    if (family != known.families.end()) variance += square(known.news.cell * family->cell_sd);
+    for (const NewPart& part :
+         news_of(run.scenario, known,
+                 {.cluster = !clusters.contains(shared_by(run, "cluster")),
+                 .release = !releases.contains(shared_by(run, "software")),
+                 .cell = !cells.contains(cell_of(run.scenario.model, run.scenario.device))})) {
+      variance += part.variance;
+    }
     return variance;
   }
 };

@@ -343,7 +343,7 @@ Library::Library(const std::vector<std::string>& extra, LibrarySources sources)
 Document Library::read(const std::string& kind, const std::string& name,
                        const std::string& path) const {
   const CachedFile file = sources_.cache->read(path);
-  if (kind != "import") opened_->add({singular(kind), name, file.sha256});  // read all at once
+  opened_->add({singular(kind), name, file.sha256});
   return Document::of(path, file.parsed);
 }
 
@@ -474,7 +474,18 @@ std::optional<std::string> Library::document(const std::string& name) const {
 
 std::vector<InputFile> Library::inputs() const {
   const std::lock_guard lock(opened_->mutex);
-  return {opened_->files.begin(), opened_->files.end()};
+  std::vector<InputFile> inputs;
+  std::string tools;  // hashes of the files that name other tools' settings
+  for (const InputFile& file : opened_->files) {
+    if (file.kind == "import") {
+      tools += file.sha256;
+    } else {
+      inputs.push_back(file);
+    }
+  }
+  if (!tools.empty()) inputs.push_back({"import", "frameworks", sha256(tools)});
+  std::ranges::sort(inputs);
+  return inputs;
 }
 
 void Library::note_input(const std::string& kind, const std::string& name,

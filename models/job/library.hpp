@@ -67,8 +67,8 @@ class Library {
   /// The document of that name, if one was given.
   [[nodiscard]] std::optional<std::string> document(const std::string& name) const;
 
-  /// All that was opened so far, or noted; each once, in the order of kinds and names. Those who
-  /// read names of other tools note them as one.
+  /// All that was opened so far, or noted; each once, in the order of kinds and names. Names of
+  /// other tools count as one.
   [[nodiscard]] std::vector<InputFile> inputs() const;
   /// The same files, whose opening this one does not know of: for those who look through many.
   [[nodiscard]] Library apart() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -135,36 +136,44 @@ std::optional<double> stated_deviation(const Scenario& scenario, const Uncertain
   return widest;
 }
 
+const KnownFamily* family_of(const Scenario& scenario, const Uncertainty& uncertainty) {
+  const auto family = std::ranges::find_if(uncertainty.families, [&](const KnownFamily& one) {
+    return one.framework == scenario.software.framework &&
+           one.experts == scenario.model.has_experts();
+  });
+  return family == uncertainty.families.end() ? nullptr : &*family;
+}
+
+void add_part(std::string what, double sd, std::vector<NewPart>& news) {
+  if (sd > 0) news.push_back({std::move(what), sd * sd});
+}
+
 /// Returns what no run of the family had, each with its part of the variance.
 std::vector<NewPart> what_is_new(const Scenario& scenario, const Uncertainty& uncertainty,
                                  const Level& level) {
   const NewTerms& terms = uncertainty.news;
   std::vector<NewPart> news;
-  const auto add = [&](std::string what, double sd) {
-    if (sd > 0) news.push_back({std::move(what), sd * sd});
-  };
   const bool other_mixers =
       std::ranges::any_of(distinct_kinds(scenario.model), [](const LayerKind& kind) {
         return kind.mixer != Mixer::none && kind.mixer != Mixer::attention;
       });
-  if (other_mixers) add("mixers whose kernels few runs tell of", terms.mixers);
-  if (level.of_site) add("a cluster that its runs are not of", terms.site);
-  if (level.of_release) add("a release that its runs are not of", terms.release);
-  const auto family = std::ranges::find_if(uncertainty.families, [&](const KnownFamily& one) {
-    return one.framework == scenario.software.framework &&
-           one.experts == scenario.model.has_experts();
-  });
-  if (family == uncertainty.families.end() || !(level.earned || level.of_site)) return news;
-  if (!std::ranges::binary_search(family->cells, cell_of(scenario.model, scenario.device))) {
-    add("a model and card that no run is of", terms.cell * family->cell_sd);
-  }
+  if (other_mixers) add_part("mixers whose kernels few runs tell of", terms.mixers, news);
+  const KnownFamily* const family = family_of(scenario, uncertainty);
+  const bool tells = family != nullptr && (level.earned || level.of_site);
+  const bool new_cell =
+      tells && !std::ranges::binary_search(family->cells, cell_of(scenario.model, scenario.device));
+  std::ranges::move(
+      news_of(scenario, uncertainty,
+              {.cluster = level.of_site, .release = level.of_release, .cell = new_cell}),
+      std::back_inserter(news));
+  if (!tells) return news;
   const Plan& plan = scenario.plan;
   const std::int64_t per_node = std::max<std::int64_t>(1, scenario.cluster.devices_per_node);
   const double nodes = static_cast<double>((plan.gpus + per_node - 1) / per_node);
   const auto beyond = [&](const char* axis, double here, double known) {
     if (known <= 0 || here <= known) return;
-    add(fmt::format("{} {:.0f}, beyond the {:.0f} of its runs", axis, here, known),
-        terms.doubling * portable::log2(here / known));
+    add_part(fmt::format("{} {:.0f}, beyond the {:.0f} of its runs", axis, here, known),
+             terms.doubling * portable::log2(here / known), news);
   };
   beyond("nodes", nodes, family->nodes);
   beyond("ep", static_cast<double>(plan.ep), family->ep);
@@ -174,6 +183,19 @@ std::vector<NewPart> what_is_new(const Scenario& scenario, const Uncertainty& un
 }
 
 }  // namespace
+
+std::vector<NewPart> news_of(const Scenario& scenario, const Uncertainty& uncertainty,
+                             const NewTraits& traits) {
+  const NewTerms& terms = uncertainty.news;
+  const KnownFamily* const family = family_of(scenario, uncertainty);
+  std::vector<NewPart> news;
+  if (traits.cluster) add_part("a cluster that its runs are not of", terms.site, news);
+  if (traits.release) add_part("a release that its runs are not of", terms.release, news);
+  if (traits.cell && family != nullptr) {
+    add_part("a model and card that no run is of", terms.cell * family->cell_sd, news);
+  }
+  return news;
+}
 
 std::vector<std::string> unheard_spreads(const Scenario& scenario) {
   std::set<std::string> heard;

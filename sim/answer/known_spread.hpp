@@ -17,6 +17,14 @@ struct NewPart {
   double variance{};  ///< of ln seconds
 };
 
+/// Traits of a plan that no run had: its cluster, its release, its model on its card.
+struct NewTraits {
+  bool cluster{}, release{}, cell{};
+};
+/// Returns the parts of the variance that these add.
+std::vector<NewPart> news_of(const Scenario& scenario, const Uncertainty& uncertainty,
+                             const NewTraits& traits);
+
 /// The joint spread of all constants for the files of one scenario.
 struct Spread {
   std::array<Deviations, kUncertain> covariance{};  ///< of u

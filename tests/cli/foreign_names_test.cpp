@@ -59,13 +59,13 @@ TEST_CASE("every reader that a framework's file names is there") {
   const ForeignNames names = shipped();
   for (const auto& [flag, reader] : names.readers) {
     CAPTURE(flag);
-    CHECK(is_value_reader(reader));
+    CHECK(is_value_reader(names, reader));
   }
   for (const auto& [flag, reader] : names.lists) {
     CAPTURE(flag);
     CHECK(is_list_reader(reader));
   }
-  CHECK_FALSE(is_value_reader("colour"));
+  CHECK_FALSE(is_value_reader(names, "colour"));
   CHECK_FALSE(is_list_reader("plan.colour"));
 }
 

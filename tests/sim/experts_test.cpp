@@ -4,6 +4,7 @@
 #include <fstream>
 #include <random>
 
+#include "hw/dispatch.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/answer/prediction.hpp"

@@ -31,7 +31,7 @@ struct Assignment {
 using Effect = std::vector<Assignment>;
 
 /// A line of the report.
-enum class Line : std::uint8_t { assumed, left_out, read, refused };
+enum class Line : std::uint8_t { assumed, left_out, read, ignored, refused };
 
 /// Settings that follow from what a job says: all conditions of `when` hold and none of `unless`.
 struct Rule {
@@ -82,7 +82,7 @@ struct ForeignNames {
   Effects switches;    ///< effects of flags that stand alone
   std::map<std::string, Effects, std::less<>> words;  ///< effects of a flag by the word behind it
   Names lists;         ///< the reader, or the field, of a list of words
-  Names readers;       ///< the reader of a value: settings/megatron_arguments.cpp
+  Names readers;       ///< the reader of a value: `value_rules`, or settings/megatron_arguments.cpp
   Names not_modelled;  ///< of what changes time or memory: the value that does not
 
   // Keys of configurations, perhaps behind their section.
@@ -110,8 +110,10 @@ struct ForeignNames {
   std::vector<UnpricedRow> unpriced;     ///< names that are refused: data/import/unpriced.json
   Names clusters;                        ///< of runs that name none, by the type of device
   std::vector<Tokenizer> tokenizers;
-  std::int64_t usual_vocab{};                                   ///< rows, where none is known
-  std::map<std::string, std::vector<Rule>, std::less<>> rules;  ///< data/import/rules.json
+  std::int64_t usual_vocab{};  ///< rows, where none is known
+  using Rules = std::map<std::string, std::vector<Rule>, std::less<>>;
+  Rules rules;        ///< data/import/rules.json, by the step that follows them
+  Rules value_rules;  ///< of readers of values, by their names
 
   /// Returns the framework of that name; an empty one where no file has it.
   [[nodiscard]] const Framework& framework(std::string_view name) const;

@@ -56,16 +56,50 @@ bool applies(const Rule& rule, const ImportedJob& job) {
   return std::ranges::all_of(rule.when, is) && std::ranges::none_of(rule.unless, is);
 }
 
+namespace {
+
+/// Sets the fields of a rule and adds its line to the report.
+void follow(const Rule& rule, ImportedJob& job, const std::string& said = {}) {
+  take_effect(rule.set, job, said);
+  ImportReport& report = job.report;
+  std::vector<std::string>& lines = rule.line == Line::assumed   ? report.assumed
+                                    : rule.line == Line::read    ? report.read
+                                    : rule.line == Line::ignored ? report.ignored
+                                                                 : report.left_out;
+  if (!rule.told.empty()) lines.push_back(filled(rule.told, job));
+}
+
+}  // namespace
+
 void follow_rules(std::string_view step, ImportedJob& job) {
   for (const Rule& rule : rules_of(step, job)) {
-    if (!applies(rule, job)) continue;
-    take_effect(rule.set, job);
-    ImportReport& report = job.report;
-    std::vector<std::string>& lines = rule.line == Line::assumed ? report.assumed
-                                      : rule.line == Line::read  ? report.read
-                                                                 : report.left_out;
-    if (!rule.told.empty()) lines.push_back(filled(rule.told, job));
+    if (applies(rule, job)) follow(rule, job);
   }
+}
+
+bool switches_off(const std::string& value) {
+  constexpr std::string_view kOff[] = {"false", "0", "none", "null", "no"};
+  return std::ranges::find(kOff, lower_case(value)) != std::end(kOff);
+}
+
+bool read_by_rules(std::string_view reader, const std::string& flag, const std::string& said,
+                   ImportedJob& job) {
+  const std::vector<Rule>* const rules = find_name(job.names->value_rules, reader);
+  if (rules == nullptr) return false;
+  const std::string value = said.empty() ? "true" : said;
+  const std::map<std::string, std::string> facts{{"flag", flag},
+                                                 {"value", value},
+                                                 {"word", lower_case(value)},
+                                                 {switches_off(value) ? "off" : "on", "true"}};
+  job.facts.insert(facts.begin(), facts.end());
+  const auto rule =
+      std::ranges::find_if(*rules, [&](const Rule& one) { return applies(one, job); });
+  if (rule != rules->end()) {
+    follow(*rule, job, said);
+    job.said.try_emplace(flag, 1);
+  }
+  for (const auto& [name, text] : facts) job.facts.erase(name);
+  return rule != rules->end();
 }
 
 std::vector<std::string> lines_of_rules(std::string_view step, const ImportedJob& job) {

@@ -24,6 +24,15 @@ bool applies(const Rule& rule, const ImportedJob& job);
 /// Follows the rules of one step in their order: sets fields and adds lines to the report.
 void follow_rules(std::string_view step, ImportedJob& job);
 
+/// Tests whether a word switches off: `false`, `none`, `no`.
+bool switches_off(const std::string& value);
+
+/// Follows the first rule of a reader of values that applies. Its conditions ask for the `flag`,
+/// the `value` behind it (`true` where there is none), the `word` in small letters, `on` and `off`.
+/// Returns false where none applies.
+bool read_by_rules(std::string_view reader, const std::string& flag, const std::string& said,
+                   ImportedJob& job);
+
 /// Returns the lines of a step's rules that apply.
 std::vector<std::string> lines_of_rules(std::string_view step, const ImportedJob& job);
 

@@ -47,11 +47,9 @@ std::string text_at(const Cursor& root, std::string_view key) {
 
 /// Reads a rule; its line stands under `told`, or under what it is.
 Rule read_rule(const Cursor& one) {
-  constexpr std::pair<const char*, Line> kLines[] = {{"told", Line::assumed},
-                                                     {"assumed", Line::assumed},
-                                                     {"left_out", Line::left_out},
-                                                     {"read", Line::read},
-                                                     {"refused", Line::refused}};
+  constexpr std::pair<const char*, Line> kLines[] = {
+      {"told", Line::assumed}, {"assumed", Line::assumed}, {"left_out", Line::left_out},
+      {"read", Line::read},    {"ignored", Line::ignored}, {"refused", Line::refused}};
   Rule rule;
   rule.when = words_at(one, "when");
   rule.unless = words_at(one, "unless");
@@ -194,9 +192,12 @@ void read_tokenizers(const Document& file, ForeignNames& names) {
 void read_rules(const Document& file, ForeignNames& names) {
   const Cursor root = file.root();
   expect_schema(root, "prequel/rules/1");
-  each_member(root, "steps", [&](const std::string& step, const Cursor& rules) {
-    for (const Cursor& rule : rules.items()) names.rules[step].push_back(read_rule(rule));
-  });
+  for (const auto& [key, all] :
+       {std::pair("steps", &names.rules), std::pair("values", &names.value_rules)}) {
+    each_member(root, key, [&](const std::string& name, const Cursor& rules) {
+      for (const Cursor& rule : rules.items()) (*all)[name].push_back(read_rule(rule));
+    });
+  }
   file.finish();
 }
 
@@ -218,10 +219,8 @@ constexpr OneOfAKind kOneOfAKind[] = {{"names", read_names},
 
 ForeignNames read_foreign_names(const Library& library) {
   ForeignNames names;
-  std::string all;
   for (const std::string& name : library.names("import")) {
     const Document file = library.open("import", name);
-    all += file.json().dump();
     const auto* const known = std::ranges::find(kOneOfAKind, name, &OneOfAKind::name);
     if (known != std::end(kOneOfAKind)) {
       known->read(file, names);
@@ -229,7 +228,6 @@ ForeignNames read_foreign_names(const Library& library) {
       read_framework(file, name, names);
     }
   }
-  library.note_input("import", "frameworks", all);
   return names;
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/job_fields.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/list_flags.hpp"
 #include "cli/import/settings/tuning_flags.hpp"
@@ -145,9 +146,9 @@ class Arguments {
   bool read_special(const std::string& flag, const std::string& value) {
     if (const std::string* name = find_name(job_.names->readers, flag)) {
       const auto known = std::ranges::find(readers(), *name, &NamedReader::name);
-      const bool here = known != readers().end();
-      const bool taken =
-          here ? (this->*known->read)(flag, value) : take_tuning(*name, flag, value, job_);
+      const bool taken = known != readers().end() ? (this->*known->read)(flag, value)
+                                                  : read_by_rules(*name, flag, value, job_) ||
+                                                        take_tuning(*name, flag, value, job_);
       if (taken) return true;
     }
     return not_modelled(flag, value);
@@ -160,10 +161,6 @@ class Arguments {
   /// Slurm takes a range, too: at least that many.
   bool nodes(const std::string& flag, const std::string& value) {
     number(flag, value.substr(0, value.find('-', 1)), job_.plan.nodes);
-    return true;
-  }
-  bool rampup(const std::string& flag, const std::string& /*value*/) {
-    job_.report.assumed.push_back("the batch size at the end of " + flag);
     return true;
   }
   bool capacity(const std::string& flag, const std::string& value) {
@@ -191,45 +188,15 @@ class Arguments {
     }
     return !value.empty() || flag == "--fsdp";
   }
-  /// ms-swift's is what the model is taught to call itself.
-  bool model_name(const std::string& flag, const std::string& value) {
-    if (job_.is_of("ms-swift")) {
-      job_.report.ignored.push_back(flag);
-      return true;
-    }
-    job_.model_named = value;
-    return note(flag);
-  }
   /// ms-swift trains in it, too.
   bool torch_dtype(const std::string& /*flag*/, const std::string& value) {
     if (!job_.is_of("ms-swift")) return false;
     take("--precision", value);
     return true;
   }
-  bool data_split(const std::string& flag, const std::string& /*value*/) {
-    job_.report.ignored.push_back(flag);
-    return note(flag);
-  }
   bool several(const std::string& flag, const std::string& value) {
     if (!several_models(value)) return false;
     if (!take_objective(flag, value, job_)) tell_several(flag, value);
-    return true;
-  }
-  /// A file of GPT-2's tokenizer, Megatron's own if no other is named.
-  bool merge_file(const std::string& flag, const std::string& /*value*/) {
-    if (seen_.insert(flag).second) job_.report.ignored.push_back(flag);
-    return note(flag);
-  }
-  bool load(const std::string& /*flag*/, const std::string& value) {
-    const bool model = job_.is_of("ms-swift-megatron");
-    if (model && job_.model_named.empty()) job_.model_named = value;
-    return model;
-  }
-  /// Hydra's `--config-name` is a name; that of Hugging Face's scripts is a model's.
-  bool config(const std::string& flag, const std::string& value) {
-    const bool model = flag == "--config-name" && value.find('/') != std::string::npos;
-    (model ? job_.model_named : job_.yaml_config_file) = value;
-    if (!model) job_.files_named.push_back(value);
     return true;
   }
   bool train_batch(const std::string& flag, const std::string& value) {
@@ -386,14 +353,9 @@ class Arguments {
     return true;
   }
 
-  static bool is_off(const std::string& value) {
-    constexpr std::string_view kOff[] = {"false", "0", "none", "null", "no"};
-    return std::ranges::find(kOff, lower_case(value)) != std::end(kOff);
-  }
-
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const std::string& flag, const Effect& effect, const std::string& value) {
-    if (is_off(value)) {
+    if (switches_off(value)) {
       constexpr std::string_view kRepeats[] = {"--gradient-checkpointing",
                                                "--activation-checkpointing"};
       if (std::ranges::find(kRepeats, flag) != std::end(kRepeats)) {
@@ -520,7 +482,6 @@ class Arguments {
 std::span<const Arguments::NamedReader> Arguments::readers() {
   static constexpr NamedReader kValueReaders[] = {
       {"nodes", &Arguments::nodes},
-      {"rampup", &Arguments::rampup},
       {"capacity", &Arguments::capacity},
       {"ffn_scale", &Arguments::ffn_scale},
       {"optimizer_offload", &Arguments::optimizer_offload},
@@ -529,12 +490,7 @@ std::span<const Arguments::NamedReader> Arguments::readers() {
       {"fsdp", &Arguments::fsdp},
       {"reinforced", &Arguments::reinforced},
       {"several_models", &Arguments::several},
-      {"model_name", &Arguments::model_name},
       {"torch_dtype", &Arguments::torch_dtype},
-      {"data_split", &Arguments::data_split},
-      {"merge_file", &Arguments::merge_file},
-      {"load", &Arguments::load},
-      {"config", &Arguments::config},
       {"train_batch", &Arguments::train_batch},
       {"overrides", &Arguments::overrides}};
   return kValueReaders;
@@ -546,8 +502,9 @@ bool Arguments::is_reader(std::string_view name) {
 
 }  // namespace
 
-bool is_value_reader(std::string_view name) {
-  return Arguments::is_reader(name) || is_tuning_reader(name);
+bool is_value_reader(const ForeignNames& names, std::string_view reader) {
+  return Arguments::is_reader(reader) || is_tuning_reader(reader) ||
+         names.value_rules.contains(reader);
 }
 
 void read_flags(const std::string& file, const SaidFlags& flags, ImportedJob& job,

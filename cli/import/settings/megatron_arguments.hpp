@@ -26,6 +26,6 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
                              ImportedJob& job);
 
 /// Tests whether there is a reader of values that data/import/ may name so.
-bool is_value_reader(std::string_view name);
+bool is_value_reader(const ForeignNames& names, std::string_view reader);
 
 }  // namespace prequel
