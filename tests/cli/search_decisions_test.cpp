@@ -74,8 +74,8 @@ TEST_CASE("a deadline is met by every plan, with the fewest GPUs and the least c
 
 TEST_CASE("a ranking alone has the same plans, without odds, front and bottlenecks") {
   const std::string arguments = kSmall + "--cluster selene --max-nodes 4 --top 3 ";
-  const Json whole = searched(arguments);
-  const Json alone = searched(arguments + "--try 0");
+  const Json whole = decided(arguments);
+  const Json alone = decided(arguments + "--try 0");
   REQUIRE(alone.at("plans").size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
     const Json& plan = alone.at("plans")[i];
@@ -91,7 +91,7 @@ TEST_CASE("a ranking alone has the same plans, without odds, front and bottlenec
 
 TEST_CASE("the fewest GPUs are the same whether few nodes are looked at first or all") {
   const std::string arguments = kSmall + "--cluster selene --max-nodes 16 --fewest-gpus --top 5";
-  const Json all = searched(arguments);
+  const Json all = decided(arguments);
   const std::string text = run_prequel("search " + arguments).out;  // looks at few first
   for (const Json& plan : all.at("plans")) {
     const std::string seconds = fmt::format(" {:.2f} ", plan.at("sec_per_iter").get<double>());
