@@ -523,8 +523,8 @@ Places fitting_of(KnownPlans& known, const Places& wanted, const SearchLimits& l
 
 /// Where a search was stopped before any candidate was played, so many are weighed at a time, until
 /// one fits or the time is over.
-constexpr std::size_t kRescued = 64;
-constexpr std::size_t kRescues = 64;
+constexpr std::size_t kRescued = 16;
+constexpr std::size_t kRescues = 256;
 
 /// Returns about the bytes that a plan's weights, states and activations take of a device.
 double rough_bytes(const Plan& plan, const Transformer& model, double parameters) {
@@ -561,11 +561,11 @@ Places rescued(KnownPlans& known, const Places& wanted, const SearchLimits& limi
   const Places spread = spread_over(known, wanted);
   Places fitting;
   for (std::size_t begin = 0; begin < spread.size() && fitting.empty(); begin += kRescued) {
-    if (watch.is_stopped()) break;
+    if (begin > 0 && watch.is_stopped()) break;
     const std::size_t behind = std::min(begin + kRescued, spread.size());
     const Places block(spread.begin() + static_cast<std::ptrdiff_t>(begin),
                        spread.begin() + static_cast<std::ptrdiff_t>(behind));
-    fitting = fitting_of(known, block, limits, watch, few);
+    fitting = fitting_of(known, block, limits, begin == 0 ? SearchWatch{} : watch, few);
   }
   return fitting;
 }
