@@ -11,6 +11,7 @@
 #include "calibrate/validate/usual_stack.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/json_layout.hpp"
+#include "models/job/usual_software.hpp"
 
 namespace prequel {
 namespace {
@@ -136,7 +137,8 @@ std::vector<CalibratedFile> calibrated_files(const Library& library,
     if (done.insert("software " + software_name).second) {
       const bool experts = scenario.model.has_experts();
       Document software = row.run->software.empty()
-                              ? library.open("software", usual_software(scenario.cluster, experts))
+                              ? library.open("software", usual_software(library, scenario.cluster,
+                                                                        experts, row.run->plan))
                               : usual_stack(library, *row.run, row.run->software, experts);
       set_numbers(software, "software", numbers);
       if (!report.time.choices.empty()) {

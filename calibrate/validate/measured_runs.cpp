@@ -43,6 +43,7 @@ constexpr std::string_view kDescribing[] = {"adapter",
                                             "derived",
                                             "eval_seconds",
                                             "fp8_attention",
+                                            "engine",
                                             "fp8_output_proj",
                                             "fsdp",
                                             "gpu",
@@ -267,6 +268,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   }
   std::map<std::string, std::string> translated = run.cells;
   translate_cells(translated);
+  if (translated.contains("engine")) run.cells["engine"] = translated["engine"];
   Cells cells(translated);
   run.id = cells.text("id");
   run.source = cells.text("source");

@@ -23,6 +23,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/job/data_set.hpp"
+#include "models/job/usual_software.hpp"
 #include "models/plan/lengths.hpp"
 
 namespace prequel {
@@ -36,8 +37,9 @@ std::string files_key(const MeasuredRun& run, bool has_experts) {
   return run.cluster + "\n" + run.software + "\n" + cell(run, "launch") + "\n" +
          cell(run, "clock_ghz") + "\n" + run.date + "\n" + run.source + "\n" + cell(run, "gpu") +
          "\n" + cell(run, "gpus_per_node") + "\n" + cell(run, "attention") + "\n" +
-         cell(run, "framework") + "\n" + (run.plan.zero.value_or(0) == 3 ? "sharded" : "") +
-         (has_experts ? "experts" : "");
+         cell(run, "framework") + "\n" + cell(run, "engine") + "\n" +
+         (trains_whole_adapters(run.plan) ? "adapters" : "") +
+         (run.plan.zero.value_or(0) == 3 ? "sharded" : "") + (has_experts ? "experts" : "");
 }
 
 /// The layout that a row asks for. Its nodes are said only where they are full; a row on part of a
@@ -216,7 +218,7 @@ Inputs RunInputs::read(const MeasuredRun& run, bool has_experts,
   if (run.clock_ghz) device.set("clock_ghz", fmt::format("{}", *run.clock_ghz));
   apply_overrides(device, overrides, "device");
   files.device = device.read_once(read_device);
-  const std::string& usual = usual_software(files.cluster, has_experts);
+  const std::string usual = usual_software(library_, files.cluster, has_experts, run.plan);
   const std::string asked =
       build_of(cluster, run.software.empty() ? usual : run.software, run.source);
   Document software = usual_stack(library_, run, asked, has_experts);

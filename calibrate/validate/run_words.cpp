@@ -233,16 +233,25 @@ void translate_loss(CellTexts& cells) {
                           notes.find("-liger") != std::string::npos &&
                           text_of(cells, "gpus") == "1";
   if (runs_liger) cells.try_emplace("loss", "fused");
-  // torchtune's ladder: of rows that add one technique each, those before the chunked loss.
+  // torchtune's ladder: of rows that add one technique each, those before the chunked loss. One
+  // table names its rungs in the rows' names alone.
+  if (notes.find("each row adds one technique to the row before") != std::string::npos) {
+    const std::string id = text_of(cells, "id");
+    if (id.ends_with("-packed")) cells.try_emplace("compile", "0");
+    if (id.ends_with("-packed") || id.ends_with("-compile")) cells.try_emplace("loss", "whole");
+  }
   if (notes.find("techniques added one after another") == std::string::npos) return;
   const bool is_chunked = text_of(cells, "check").find("chunked") != std::string::npos;
   cells.try_emplace("loss", is_chunked ? "chunked" : "whole");
 }
 
-/// MLPerf's reference of fine-tuning is the Trainer with PEFT, whatever round it was run in.
+/// MLPerf's reference of fine-tuning is the Trainer with PEFT, whatever round it was run in, by
+/// DeepSpeed where its framework says so.
 void translate_reference(CellTexts& cells) {
-  if (text_of(cells, "framework").find("(hf reference)") == std::string::npos) return;
+  const std::string framework = text_of(cells, "framework");
+  if (framework.find("(hf reference)") == std::string::npos) return;
   cells["software"] = "hf-peft-2024";
+  if (framework.starts_with("deepspeed")) cells.try_emplace("engine", "deepspeed");
 }
 
 /// A Trainer whose ZeRO stage is assumed is DeepSpeed's: full training has fp32 copies of weights,
@@ -255,15 +264,15 @@ void translate_deepspeed(CellTexts& cells) {
   if (text_of(cells, "tuning") == "lora") cells["zero_stage"] = "2";
 }
 
-/// The Trainer hands the model to DeepSpeed: Qwen's scripts do so for full training
-/// (finetune_ds.sh), for the 72B on several cards and for quantised bases
-/// (finetune_qlora_single_gpu.sh).
+/// The Trainer hands the model to DeepSpeed where the table says so; Qwen's scripts do for full
+/// training (finetune_ds.sh) and for quantised bases (finetune_qlora_single_gpu.sh).
 void translate_engine(CellTexts& cells) {
-  const bool trainer = text_of(cells, "software") == "hf-peft-2023";
-  const bool engine = text_of(cells, "table").find("deepspeed") != std::string::npos ||
-                      text_of(cells, "base_precision").find("gptq") != std::string::npos ||
-                      text_of(cells, "tuning") == "full";
-  if (trainer && engine) cells["software"] = "hf-peft-deepspeed-2023";
+  if (!text_of(cells, "framework").starts_with("hf-trainer")) return;
+  const bool by_scripts = text_of(cells, "source").starts_with("qwenlm/qwen ") &&
+                          (text_of(cells, "base_precision").find("gptq") != std::string::npos ||
+                           text_of(cells, "tuning") == "full");
+  const bool said = text_of(cells, "table").find("deepspeed") != std::string::npos;
+  if (said || by_scripts) cells.try_emplace("engine", "deepspeed");
 }
 
 /// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).

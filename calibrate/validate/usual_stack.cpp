@@ -74,6 +74,17 @@ std::string framework_of(const MeasuredRun& run) {
   return said.substr(0, said.find_first_of(" +(/"));
 }
 
+/// The release in which the framework hands the model to an engine, where the row says that it
+/// does: "hf-peft-deepspeed-2023" of "hf-peft-2023" by DeepSpeed.
+std::string by_engine(const Document& table, const std::string& asked, const std::string& engine) {
+  const std::string framework = release_of(asked).framework;
+  for (const Cursor& entry : table.root().at("engines").items()) {
+    if (entry.at("engine").text() != engine || entry.at("of").text() != framework) continue;
+    return entry.at("as").text() + asked.substr(framework.size());
+  }
+  return asked;
+}
+
 /// The file of the framework's release that is nearest in time, among those for mixtures of experts
 /// where the framework has some; nothing where no file is of it.
 std::optional<std::string> nearest_of_framework(const Library& library, const Document& table,
@@ -90,8 +101,11 @@ std::optional<std::string> nearest_of_framework(const Library& library, const Do
 
 }  // namespace
 
-Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& asked,
+Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& said,
                      bool has_experts) {
+  const std::string engine = lower_case(cell(run, "engine"));
+  const std::string asked =
+      engine.empty() ? said : by_engine(library.open("stand_ins", "stacks"), said, engine);
   auto known = known_stack(library, asked);
   if (known && !known->json().contains("stands_for")) return std::move(*known);
   const Document table = library.open("stand_ins", "stacks");

@@ -17,7 +17,7 @@ class Library;
 /// marked with `other_framework`, too. Where a row asks for a fused attention kernel and what
 /// stands in has none, it gets that of the year. Throws InputError for a broken file, and for a
 /// name that is a known one but for a letter or two.
-Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& asked,
+Document usual_stack(const Library& library, const MeasuredRun& run, const std::string& said,
                      bool has_experts);
 
 }  // namespace prequel

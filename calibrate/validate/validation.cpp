@@ -113,7 +113,9 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
   }
   result.outcome = Outcome::predicted;
   result.fits = result.prediction->fits;
-  result.printed_memory = logged_memory(*result.prediction, stack, stack.prints);
+  const bool of_fullest = row.notes.find("max over ranks") != std::string::npos;
+  result.printed_memory = of_fullest ? memory_of(*result.prediction, stack.prints)
+                                     : logged_memory(*result.prediction, stack, stack.prints);
   if (row.status == RunStatus::ok) {
     if (row.sec_per_iter) {
       result.time_error = result.prediction->sec_per_iter.value / *row.sec_per_iter - 1;

@@ -11,6 +11,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "models/job/usual_software.hpp"
 #include "models/shape/layer_pattern.hpp"
 #include "models/shape/transformer.hpp"
 
@@ -37,7 +38,8 @@ NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
   try {
     std::optional<std::string> software = job.software;
     if (!software && inputs.cluster) {
-      software = usual_software(*inputs.cluster, job.model.experts.count.value_or(0) > 1);
+      software = usual_software(*names.library, *inputs.cluster,
+                                job.model.experts.count.value_or(0) > 1, job.plan);
     }
     if (software)
       inputs.software = names.library->open("software", *software).read_once(read_software);

@@ -15,6 +15,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
+#include "models/job/usual_software.hpp"
 
 namespace prequel {
 namespace {
@@ -191,8 +192,9 @@ OriginOf origins(const Library& library, const JobRequest& request, const Job& j
   std::map<std::string, nlohmann::json> files{
       {"device", input_file(library, "devices", request.device, {}, job.cluster.device)},
       {"cluster", input_file(library, "clusters", request.cluster, in_job("cluster"), {})},
-      {"software", input_file(library, "software", request.software, in_job("software"),
-                              usual_software(job.cluster, job.model.has_experts()))}};
+      {"software",
+       input_file(library, "software", request.software, in_job("software"),
+                  usual_software(library, job.cluster, job.model.has_experts(), job.plan))}};
   return [files = std::move(files), overrides = request.overrides](const std::string& path) {
     const std::size_t dot = path.find('.');
     const nlohmann::json& file = files.at(path.substr(0, dot));

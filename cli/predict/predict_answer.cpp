@@ -17,6 +17,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
 #include "models/job/job_site.hpp"
+#include "models/job/usual_software.hpp"
 #include "sim/answer/known_spread.hpp"
 #include "sim/search/nearest_plan.hpp"
 
@@ -148,6 +149,13 @@ PredictAnswer answer_of(const PredictOptions& options, const Library& library,
   state_verdict(*answer.details.interval, answer.prediction);
   std::vector<std::string>& warnings = answer.prediction.warnings;
   warnings.insert(warnings.begin(), resolved.warnings.begin(), resolved.warnings.end());
+  const std::string& of_cluster = usual_software(job.cluster, job.model.has_experts());
+  if (!request.software && !request.job && job.software.name != of_cluster) {
+    warnings.push_back(
+        fmt::format("no --software: adapters are priced as {} trains them, by which most are, not "
+                    "by {}, which {} usually runs",
+                    job.software.name, of_cluster, job.cluster.name));
+  }
   for (const std::string& path : unheard_spreads(answer.scenario)) {
     warnings.push_back(path + ": its sd is not used, since no interval is made of it");
   }

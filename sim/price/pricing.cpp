@@ -47,6 +47,25 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
   return all;
 }
 
+/// Launches of what context ranks exchange beside those of attention alone. A ring has slices and
+/// copies of queries, keys and values a step, its kernels, and sums of results with their scales.
+/// Where heads change places with tokens, each of four tensors is copied, sent and put in order.
+LaunchCounts context_launches(const LayerQuestion& question) {
+  // Counted over Transformer Engine 1.6's AttnFuncWithCP, and AttnFuncWithCPAndQKVOA2A after it.
+  constexpr LaunchCounts kRingStep{9, 14}, kHeads{12, 12};
+  const LayerSetting& setting = question.setting;
+  const bool in_graph =
+      setting.graphs.has(GraphedModule::full) || setting.graphs.has(GraphedModule::attn);
+  if (setting.cp == 1 || in_graph) return {};
+  switch (setting.context_comm) {
+    case ContextComm::p2p:
+    case ContextComm::a2a_p2p: return real(setting.cp) * kRingStep;
+    case ContextComm::a2a: return kHeads;
+    case ContextComm::all_gather: return {};
+  }
+  return {};
+}
+
 /// The host's work for a pass.
 struct PassLaunches {
   double layers{}, launches{}, lost_share{}, count_wait{};
@@ -137,6 +156,7 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   if (!question.setting.graphs.has(GraphedModule::full)) {
     launches += real(layer.adapters) * adapter_launches(question.setting.learning, software);
   }
+  if (is_softmax(kind.mixer)) launches += context_launches(question);
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);
   const double beside =

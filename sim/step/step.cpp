@@ -238,8 +238,14 @@ class StepBuilder {
     const CommTime again = each_pass ? between.gather : CommTime{};
     const double passes = each_pass ? real(1 + traits(plan_.objective).forward_only) : 1.0;
     const CommTime ahead = passes * between.gather;
-    const Losses losses{contention(forward, ahead.all.value),
-                        contention(backward, again.all.value + between.reduce.all.value)};
+    // A layer that is gathered or reduced beside no pass slows none down. Where none is gathered
+    // ahead, the next pass waits for the gather, and that for the reductions before it.
+    const bool by_layers = step_.shape.is_layer_by_layer();
+    const bool gathers = !by_layers || step_.shape.prefetch > 0;
+    const bool reduces = !by_layers || (step_.shape.reduces_beside && (gathers || !each_pass));
+    const Seconds beside_backward = real(gathers) * again.all + real(reduces) * between.reduce.all;
+    const Losses losses{contention(forward, real(gathers) * ahead.all.value),
+                        contention(backward, beside_backward.value)};
     communicate(TaskKind::parameter_gather, stage, chunk, ahead, losses.forward);
     communicate(TaskKind::backward_gather, stage, chunk, again);
     communicate(TaskKind::gradient_reduce, stage, chunk, between.reduce, losses.backward);

@@ -87,6 +87,32 @@ TEST_CASE("what notes of fine-tuning say of loss and optimizer is read where it 
   CHECK(translated(adapted).at("zero_stage") == "2");
 }
 
+TEST_CASE(
+    "torchtune's ladder is eager before compilation, and its loss whole before it is chunked") {
+  const auto rung = [](const char* id) {
+    return translated({{"id", id}, {"notes", "Each row adds one technique to the row before"}});
+  };
+  CHECK(rung("ladder-packed").at("compile") == "0");
+  CHECK(rung("ladder-packed").at("loss") == "whole");
+  CHECK_FALSE(rung("ladder-compile").contains("compile"));
+  CHECK(rung("ladder-compile").at("loss") == "whole");
+  CHECK_FALSE(rung("ladder-chunked-ce").contains("loss"));
+}
+
+TEST_CASE("the Trainer hands models to DeepSpeed where the table or Qwen's scripts say so") {
+  const Cells trainer{{"framework", "hf-trainer+peft"}, {"table", "72B LoRA + Deepspeed Zero3"}};
+  CHECK(translated(trainer).at("engine") == "deepspeed");
+  Cells scripts{{"framework", "hf-trainer+peft"},
+                {"source", "QwenLM/Qwen @2df8e8ac45 README.md"},
+                {"base_precision", "int4 gptq"}};
+  CHECK(translated(scripts).at("engine") == "deepspeed");
+  scripts["base_precision"] = "bf16";
+  CHECK_FALSE(translated(scripts).contains("engine"));
+  const Cells reference = translated({{"framework", "deepspeed-zero3 (HF reference)"}});
+  CHECK(reference.at("software") == "hf-peft-2024");
+  CHECK(reference.at("engine") == "deepspeed");
+}
+
 TEST_CASE("a kernel of attention that a row names replaces the stack's") {
   CHECK(translated({{"attention", "fa3"}}).at("attention") == "flash");
   CHECK(attention_kernel("FA3") == "flash-3");

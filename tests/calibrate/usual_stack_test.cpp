@@ -50,6 +50,19 @@ TEST_CASE("an unknown framework is stood in for by a stack of its time that lays
   CHECK(name_for({"some-trainer-2024", "", 1, true}) == "megatron-core-moe-2025");
 }
 
+TEST_CASE("a framework that hands models to an engine is the stack of both") {
+  MeasuredRun run;
+  run.cells["engine"] = "DeepSpeed";
+  const auto name = [&](const std::string& software) {
+    return usual_stack(shipped(), run, software, false).json().at("name");
+  };
+  CHECK(name("hf-peft-2023") == "hf-peft-deepspeed-2023");
+  CHECK(name("hf-peft-2024") == "hf-peft-deepspeed-2023");
+  CHECK(name("megatron-core-2025") == "megatron-core-2025");
+  run.cells["engine"] = "its own";
+  CHECK(name("hf-peft-2023") == "hf-peft-2023");
+}
+
 TEST_CASE("a row's framework is asked before its year, and for experts a stack that saw some") {
   CHECK(name_for({"recipes-v24.11.1", "", 1, false, "nemo"}) == "nemo-24.07");
   CHECK(name_for({"recipes-v25.04", "", 1, false, "NeMo (2.0)"}) == "nemo-25.07");

@@ -59,7 +59,7 @@ TEST_CASE("what is asked for one card of a node is answered for one card") {
   const std::string adapters =
       " --model llama-3-8b --cluster rtx-4090-node --gpus 1 --gbs 16 --seq-len 2048 --tuning lora "
       "--lora-rank 16 --lora-targets all";
-  const Json large = answer_of("predict" + adapters + " --nodes 1");
+  const Json large = answer_of("predict" + adapters + " --nodes 1 --recompute none");
   CHECK(large.at("plan").at("gpus") == 1);
   REQUIRE(large.at("memory").at("verdict") == "oom");
   const std::string flags = large.at("memory").at("nearest").at("flags");

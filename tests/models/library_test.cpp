@@ -63,6 +63,22 @@ TEST_CASE("a job brings model, cluster, its device and its software together") {
   CHECK(job.measured->source == "a table");
 }
 
+TEST_CASE("adapters without a stack's name are trained by PEFT, unless they are split") {
+  const auto stack_with = [](const std::vector<Override>& overrides) {
+    JobRequest request;
+    request.model = "llama-3-8b";
+    request.cluster = "dgx-h100";
+    request.overrides = overrides;
+    return read_job(shipped_library(), request).software.name;
+  };
+  const Override lora{"plan.tuning", "lora", "--tuning"}, tp{"plan.tp", "2", "--tp"};
+  const std::string usual = stack_with({});
+  CHECK(usual == "megatron-core-2026");
+  CHECK(stack_with({lora}) == "hf-peft-2026");
+  CHECK(stack_with({lora, tp}) == usual);
+  CHECK(stack_with({{"plan.tuning", "full", "--tuning"}}) == usual);
+}
+
 TEST_CASE("every shipped job can be read and resolved") {
   const Library library = shipped_library();
   for (const std::string& name : library.names("jobs")) {
