@@ -145,7 +145,7 @@ class FeedTeller {
     tell_activation_store(module, in_elements, false);
     tell_activation("activation", module, inner_elements, inner_elements,
                     teller_.keeps_input_of({AdapterTarget::down}));
-    // What shared experts read is routed, too, so that the norm gives it in 16 bits.
+    // Inputs of shared experts are routed, too, so that the norm gives them in 16 bits.
     const double read =
         module == Module::shared_experts ? real(teller_.shared_tokens * teller_.model.hidden) : 0.0;
     teller_.tell_cast("mlp casts", module, read + inner_elements,

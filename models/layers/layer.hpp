@@ -111,8 +111,8 @@ struct Layer {
   bool detached{};  ///< no gradient passes it: it has a forward pass alone, and keeps nothing
 };
 
-/// What is copied around the graph of a sublayer's modules, in hidden states of its tokens: graphs
-/// read and write buffers of their own, so that inputs are copied there forward, and backward the
+/// Copies around the graph of a sublayer's modules, in hidden states of its tokens: graphs read
+/// and write buffers of their own, so that inputs are copied there forward, and backward the
 /// gradients of results (Transformer Engine's graph.py, from memory).
 struct GraphCopies {
   double inputs{}, results{};
