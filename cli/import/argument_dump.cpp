@@ -9,8 +9,8 @@
 
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
-#include "cli/import/settings/megatron_defaults.hpp"
 #include "hw/base/csv.hpp"
 
 namespace prequel {

@@ -5,7 +5,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "calibrate/statistics/error_statistics.hpp"
-#include "calibrate/validate/coverage.hpp"
 
 namespace prequel {
 

@@ -1,11 +1,10 @@
-#include "cli/import/configs/toml_config.hpp"
+#include "cli/import/configs/config_values.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
 
-#include "cli/import/configs/config_values.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/walk_budget.hpp"

@@ -1,4 +1,4 @@
-#include "cli/import/configs/yaml_config.hpp"
+#include "cli/import/configs/config_values.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include "cli/import/configs/config_values.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Reads the `config.json` that Hugging Face Transformers keeps beside a model.
+/// The `config.json` that Hugging Face Transformers keeps beside a model, and DeepSpeed's
+/// `ds_config.json`, a file or a here-document of a launch script.
 
 #include <string>
 
@@ -9,6 +10,13 @@
 namespace prequel {
 
 class Document;
+
+/// Tests whether the JSON looks like such a file: a batch size, `zero_optimization`, a precision.
+bool is_deepspeed_config(const Document& document);
+
+/// Reads batch sizes, ZeRO stage, offload and precision into `job`; what is "auto" stays as other
+/// files say it. Throws InputError for values of the wrong type or range, and for two precisions.
+void read_deepspeed_config(const Document& document, ImportedJob& job);
 
 /// Tests whether the JSON looks like such a file: `model_type` or a width under one of its names.
 bool is_hugging_face_config(const Document& document);
