@@ -1,7 +1,6 @@
 #include "cli/import/argument_dump.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <string_view>

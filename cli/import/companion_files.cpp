@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "cli/import/configs/json_configs.hpp"
 #include "cli/import/reading.hpp"

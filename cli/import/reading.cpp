@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>

@@ -11,7 +11,6 @@
 
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/python/python_recipes.hpp"
 #include "cli/import/python/python_values.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"

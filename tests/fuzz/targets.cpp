@@ -18,7 +18,6 @@
 #include "cli/import/job/job_completion.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/python/python_recipes.hpp"
 #include "cli/import/python/python_values.hpp"
 #include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"

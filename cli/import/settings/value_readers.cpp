@@ -1,7 +1,6 @@
 #include "cli/import/settings/value_readers.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <iterator>
 #include <sstream>

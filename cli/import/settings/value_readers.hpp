@@ -10,8 +10,6 @@
 
 namespace prequel {
 
-struct ImportedJob;
-
 /// Reads what stands behind a flag by the reader, or into the field, that data/import/ names for
 /// it. Returns whether all of it is known.
 bool take_list(const std::string& name, const std::string& flag, std::vector<std::string> words,

@@ -9,7 +9,6 @@
 #include "cli/import/shell/launchers.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
-#include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
