@@ -23,7 +23,7 @@ using ConfigValues = std::map<std::string, std::string>;
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job);
 
 /// Tests whether a section says nothing of the training itself.
-bool is_other_section(std::string_view key);
+bool is_other_section(const ForeignNames& names, std::string_view key);
 
 /// Reads a configuration into `job`, as `read_config_values` does. Throws InputError, naming
 /// `file`, for what is no TOML or over 1 MiB.

@@ -80,7 +80,7 @@ class Reader {
         key.erase(0, std::min(key.find_first_not_of('-'), key.size()));  // `--num-layers: 12`
         std::replace(key.begin(), key.end(), '-', '_');
         if (key == "peft") adapters(member.second);
-        if (is_other_section(key)) continue;
+        if (is_other_section(*job_.names, key)) continue;
         collect(member.second, path.empty() ? key : path + "." + key);
       }
       return;

@@ -99,10 +99,9 @@ void read_names(const Document& file, ForeignNames& names) {
       names.number_rules.push_back({words_at(rule, "parts"), field});
     }
   }
-  names.of_others = words_at(root, "of_others");
-  names.of_parts = words_at(root, "of_parts");
-  names.telling = words_at(root, "telling");
-  names.harmless = words_at(root, "harmless");
+  each_member(root, "lists", [&](const std::string& name, const Cursor& list) {
+    names.lists_of_words.emplace(name, read_words(list));
+  });
   file.finish();
 }
 
@@ -256,6 +255,12 @@ const std::string* of_ending(const ForeignNames::Names& map, std::string_view na
 const std::shared_ptr<const ForeignNames>& ForeignNames::none() {
   static const auto none = std::make_shared<const ForeignNames>();
   return none;
+}
+
+const ForeignNames::Words& ForeignNames::words_of(std::string_view list) const {
+  static const Words none;
+  const Words* const words = find_name(lists_of_words, list);
+  return words == nullptr ? none : *words;
 }
 
 const Framework& ForeignNames::framework(std::string_view name) const {
