@@ -16,6 +16,30 @@
 
 namespace prequel {
 
+/// Keeps every value until `kMost` are there, from then on every second, every fourth, …: quantiles
+/// are exact for short streams and the same each time for long ones.
+class ThinnedSample {
+ public:
+  static constexpr std::size_t kMost = 1024;
+
+  void add(double value) {
+    if (seen_++ % stride_ != 0) return;
+    if (values_.size() == kMost) {
+      for (std::size_t i = 0; 2 * i < kMost; ++i) values_[i] = values_[2 * i];
+      values_.resize(kMost / 2);
+      stride_ *= 2;
+    }
+    values_.push_back(value);
+  }
+  [[nodiscard]] std::size_t seen() const { return seen_; }
+  [[nodiscard]] double at(double fraction) const { return quantile(values_, fraction); }
+
+ private:
+  std::vector<double> values_;
+  std::size_t seen_{0};
+  std::size_t stride_{1};
+};
+
 /// Iterations of this number from a start on are warm-up: allocator, autotuning, first data. A log
 /// that neither prints arguments nor begins with one of them is an excerpt of a run under way.
 inline constexpr std::int64_t kWarmUpIterations = 10;
@@ -86,30 +110,6 @@ class TrainingLogReader {
   std::optional<LoggedIteration> last_;   ///< empty: the next one is the first of a start
   std::optional<LoggedIteration> first_;  ///< until the next tells whether a start or an excerpt
   std::int64_t warm_until_{};             ///< iterations up to this one are warm-up
-};
-
-/// Keeps every value until `kMost` are there, from then on every second, every fourth, …: quantiles
-/// are exact for short streams and the same each time for long ones.
-class ThinnedSample {
- public:
-  static constexpr std::size_t kMost = 1024;
-
-  void add(double value) {
-    if (seen_++ % stride_ != 0) return;
-    if (values_.size() == kMost) {
-      for (std::size_t i = 0; 2 * i < kMost; ++i) values_[i] = values_[2 * i];
-      values_.resize(kMost / 2);
-      stride_ *= 2;
-    }
-    values_.push_back(value);
-  }
-  [[nodiscard]] std::size_t seen() const { return seen_; }
-  [[nodiscard]] double at(double fraction) const { return quantile(values_, fraction); }
-
- private:
-  std::vector<double> values_;
-  std::size_t seen_{0};
-  std::size_t stride_{1};
 };
 
 }  // namespace prequel
