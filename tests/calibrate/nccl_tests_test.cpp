@@ -24,7 +24,7 @@ const std::string kRanks =
     "#  Rank  2 Group  0 Pid    102 on   node-b device  0 [0x07] NVIDIA A100-SXM4-80GB\n"
     "#  Rank  3 Group  0 Pid    103 on   node-b device  1 [0x0b] NVIDIA A100-SXM4-80GB\n";
 
-const std::string kHeader =
+const std::string kNcclHeader =
     "#       size         count      type   redop    root     time   algbw   busbw #wrong     time"
     "   algbw   busbw #wrong\n";
 
@@ -34,7 +34,7 @@ const std::string kRow =
 
 TEST_CASE("a current log gives operation, ranks, nodes, sizes and times") {
   const auto file =
-      read("# nThread 1 nGpus 4 ./build/all_reduce_perf -b 8\n" + kRanks + kHeader + kRow);
+      read("# nThread 1 nGpus 4 ./build/all_reduce_perf -b 8\n" + kRanks + kNcclHeader + kRow);
   REQUIRE(file.points.size() == 1);
   CHECK(collective(file, 0).op == CollectiveOp::all_reduce);
   CHECK(collective(file, 0).ranks == 4);
@@ -68,7 +68,7 @@ TEST_CASE("logs before 2.13 lack columns, and the operation is told by the rates
 TEST_CASE("labels of srun and mpirun before each line are passed over") {
   for (const std::string label : {"0: ", " 12: ", "[1,0]<stdout>:", "[1,3]<stdout>: "}) {
     std::string text;
-    std::istringstream lines("# all_reduce_perf\n" + kRanks + kHeader + kRow);
+    std::istringstream lines("# all_reduce_perf\n" + kRanks + kNcclHeader + kRow);
     for (std::string line; std::getline(lines, line);) text += label + line + "\n";
     const auto file = read(text);
     REQUIRE(file.points.size() == 1);
@@ -93,7 +93,7 @@ TEST_CASE("a gather of 2021 leaves the column of its operator blank") {
 TEST_CASE("where the head of a log is cut, the rates say how many ranks there were") {
   const auto file = read(
       "# all_reduce_perf\n#  Rank 71 Group  0 Pid    100 on   node-r device  3 [0x07] GB200\n" +
-      kHeader +
+      kNcclHeader +
       "   536870912     134217728     float     sum      -1   1806.7  297.15  586.06      0\n");
   REQUIRE(file.points.size() == 1);
   CHECK(collective(file, 0).ranks == 72);
@@ -104,7 +104,7 @@ TEST_CASE("a program that ran on one rank is refused") {
       error_text([] {
         static_cast<void>(read(
             "# alltoall_perf\n#  Rank  0 Group  0 Pid    100 on   node-r device  0 [0x07] H100\n" +
-            kHeader +
+            kNcclHeader +
             "     1048576        262144      half    none      -1    27.76   37.77    0.00   0\n"));
       }) ==
       "log.txt: one rank, which sends nothing; run nccl-tests on two or more (-g, or built with "
@@ -113,7 +113,7 @@ TEST_CASE("a program that ran on one rank is refused") {
 
 TEST_CASE("debug lines between and inside rows are passed over") {
   const auto file =
-      read("# all_reduce_perf\n" + kRanks + kHeader +
+      read("# all_reduce_perf\n" + kRanks + kNcclHeader +
            "node-a:100:120 [0] NCCL INFO Channel 00/24 : 0 1 2 3\n"
            "     1048576        262144     float     sum      -1node-a:100:120 [0] NCCL INFO comm "
            "0x55\n" +
@@ -128,7 +128,7 @@ TEST_CASE("debug lines between and inside rows are passed over") {
 }
 
 TEST_CASE("a row that is cut off or contradicts itself is named, the others are read") {
-  const auto file = read("# all_reduce_perf\n" + kRanks + kHeader + kRow +
+  const auto file = read("# all_reduce_perf\n" + kRanks + kNcclHeader + kRow +
                          "     2097152        524288     float     sum      -1    40.00   99.00   "
                          "1.00  0\n     4194304       1048576     flo");
   CHECK(file.points.size() == 1);
@@ -138,20 +138,20 @@ TEST_CASE("a row that is cut off or contradicts itself is named, the others are 
 }
 
 TEST_CASE("carriage returns and bytes that are not UTF-8 do no harm") {
-  std::string text = "# all_reduce_perf \xff\xfe\r\n" + kRanks + kHeader + kRow;
+  std::string text = "# all_reduce_perf \xff\xfe\r\n" + kRanks + kNcclHeader + kRow;
   const auto file = read(text + "\xc3\x28 junk\r\n");
   CHECK(file.points.size() == 1);
 }
 
 TEST_CASE("without ranks their number follows from the rates") {
-  const auto file = read("# all_reduce_perf\n" + kHeader + kRow);
+  const auto file = read("# all_reduce_perf\n" + kNcclHeader + kRow);
   REQUIRE(file.points.size() == 1);
   CHECK(collective(file, 0).ranks == 4);
 }
 
 TEST_CASE("a log that does not say its collective is refused") {
   const std::string rows =
-      kHeader +
+      kNcclHeader +
       "     1048576        262144     float    none      -1    27.76   37.77   28.33      0\n";
   CHECK(error_text([&] { static_cast<void>(read(kRanks + rows)); }) ==
         "log.txt: does not say which collective this is; put its program's name (e.g. "

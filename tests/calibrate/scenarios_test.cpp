@@ -12,8 +12,8 @@ using namespace prequel;
 
 namespace {
 
-std::map<std::string, ValidatedRun> validated(const std::string& table,
-                                              const std::vector<Override>& overrides = {}) {
+std::map<std::string, ValidatedRun> validated_table(const std::string& table,
+                                                    const std::vector<Override>& overrides = {}) {
   const Library library({});
   std::map<std::string, ValidatedRun> by_id;
   for (ValidatedRun& run : validate_runs(
@@ -38,7 +38,7 @@ double rate(const ValidatedRun& run) {
 }  // namespace
 
 TEST_CASE("a second data-parallel rank shards the optimizer: memory falls, and the rate a little") {
-  const auto runs = validated("bigscience-jz-a100");
+  const auto runs = validated_table("bigscience-jz-a100");
   const ValidatedRun& one = runs.at("bigscience-jz-a100-log-01");
   const ValidatedRun& two = runs.at("bigscience-jz-a100-log-02");
   CHECK(memory_gib(one) == doctest::Approx(73).epsilon(0.08));
@@ -48,7 +48,7 @@ TEST_CASE("a second data-parallel rank shards the optimizer: memory falls, and t
 }
 
 TEST_CASE("the fastest layout is not the most efficient one") {
-  const auto runs = validated("bigscience-jz-a100");
+  const auto runs = validated_table("bigscience-jz-a100");
   const ValidatedRun& forty = runs.at("bigscience-jz-a100-0220-06");
   const ValidatedRun& forty_eight = runs.at("bigscience-jz-a100-0220-02");
   CHECK(seconds(forty_eight) < seconds(forty));
@@ -56,9 +56,9 @@ TEST_CASE("the fastest layout is not the most efficient one") {
 }
 
 TEST_CASE("76 of 80 GB is tight, and 2.5B parameters without ZeRO do not fit 40 GB") {
-  const auto large = validated("bigscience-jz-a100");
+  const auto large = validated_table("bigscience-jz-a100");
   CHECK(large.at("bigscience-jz-a100-0220-14").prediction->verdict == MemoryVerdict::tight);
-  const auto small = validated("deepspeed-zero-a100-40gb");
+  const auto small = validated_table("deepspeed-zero-a100-40gb");
   CHECK(small.at("deepspeed-zero-11").prediction->verdict == MemoryVerdict::oom);
   CHECK(small.at("deepspeed-zero-14").fits);  // ZeRO-1
 }
@@ -69,7 +69,7 @@ TEST_CASE("no run that ran is called out of memory, and none that died is called
   const std::string contradicting = "deepspeed-zero-23";
   for (const char* table : {"bigscience-jz-a100", "mosaic-a100", "deepspeed-zero-a100-40gb",
                             "fugaku-124m", "fugaku-30b", "megatron-sc21"}) {
-    for (const auto& [id, run] : validated(table)) {
+    for (const auto& [id, run] : validated_table(table)) {
       if (run.outcome != Outcome::predicted || id == contradicting) continue;
       CAPTURE(id);
       if (run.run.status == RunStatus::ok) CHECK(run.fits);
@@ -79,7 +79,7 @@ TEST_CASE("no run that ran is called out of memory, and none that died is called
 }
 
 TEST_CASE("the runs that thrashed are tight, and their neighbours that ran well are not") {
-  const auto runs = validated("mosaic-a100");
+  const auto runs = validated_table("mosaic-a100");
   for (const char* id : {"mosaic-a100-40gb-49", "mosaic-a100-40gb-50", "mosaic-a100-40gb-51"}) {
     CHECK(runs.at(id).prediction->verdict == MemoryVerdict::tight);
   }
@@ -88,7 +88,7 @@ TEST_CASE("the runs that thrashed are tight, and their neighbours that ran well 
 }
 
 TEST_CASE("micro batches of 1, 2, 4, 8: the step is shortest at 2 and 4, and 8 is tight") {
-  const auto runs = validated("bigscience-jz-a100");
+  const auto runs = validated_table("bigscience-jz-a100");
   const double one = seconds(runs.at("bigscience-jz-a100-0220-02"));
   const double two = seconds(runs.at("bigscience-jz-a100-0220-09"));
   const double four = seconds(runs.at("bigscience-jz-a100-0220-10"));
@@ -99,7 +99,7 @@ TEST_CASE("micro batches of 1, 2, 4, 8: the step is shortest at 2 and 4, and 8 i
 }
 
 TEST_CASE("the largest micro batch of 2.5B on one node of 40 GB cards, for each ZeRO stage") {
-  const auto runs = validated("deepspeed-zero-a100-40gb");
+  const auto runs = validated_table("deepspeed-zero-a100-40gb");
   const Library library({});
   RunInputs inputs(library, {});
   CHECK_FALSE(runs.at("deepspeed-zero-11").fits);  // ZeRO-0, a micro batch of 1
@@ -124,7 +124,7 @@ TEST_CASE("the largest micro batch of 2.5B on one node of 40 GB cards, for each 
 }
 
 TEST_CASE("half of the nodes lost: twice the time, and ZeRO-1 shards over fewer ranks") {
-  const auto runs = validated("bigscience-jz-a100");
+  const auto runs = validated_table("bigscience-jz-a100");
   const ValidatedRun& whole = runs.at("bigscience-jz-a100-0221-06");
   const Library library({});
   RunInputs inputs(library, {});
@@ -140,7 +140,7 @@ TEST_CASE("half of the nodes lost: twice the time, and ZeRO-1 shards over fewer 
 }
 
 TEST_CASE("synchronous launches cost several per cent where micro batches are small") {
-  const auto runs = validated("bigscience-jz-a100");
+  const auto runs = validated_table("bigscience-jz-a100");
   const double cost = seconds(runs.at("bigscience-jz-a100-launch-blocking-00")) /
                       seconds(runs.at("bigscience-jz-a100-launch-blocking-01"));
   CHECK(cost > 1.03);
@@ -148,7 +148,7 @@ TEST_CASE("synchronous launches cost several per cent where micro batches are sm
 }
 
 TEST_CASE("model FLOP utilisation falls with the length of the sequence at constant tokens") {
-  const auto runs = validated("mosaic-a100");
+  const auto runs = validated_table("mosaic-a100");
   double last = 1.0;
   for (const char* id : {"mosaic-a100-80gb-10", "mosaic-a100-80gb-09", "mosaic-a100-80gb-07"}) {
     const ValidatedRun& run = runs.at(id);
@@ -166,7 +166,7 @@ TEST_CASE("model FLOP utilisation falls with the length of the sequence at const
 }
 
 TEST_CASE("30B on Fugaku needs recompute at tensor parallel 8 and 48 stages") {
-  const auto runs = validated("fugaku-30b");
+  const auto runs = validated_table("fugaku-30b");
   CHECK(runs.at("fugaku-30b-0423-02").fits);
   CHECK_FALSE(runs.at("fugaku-30b-0423-03").fits);
 }

@@ -9,13 +9,13 @@
 namespace prequel {
 namespace {
 
-const Library& shipped() {
+const Library& shipped_clusters() {
   static const Library library({PREQUEL_DATA_DIR});
   return library;
 }
 
 std::string cluster_of(const std::string& text) {
-  const auto machine = usual_machine(shipped(), text);
+  const auto machine = usual_machine(shipped_clusters(), text);
   return machine ? machine->cluster : "none";
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("the entry that names most of a card is it") {
   CHECK(cluster_of("a100") == "dgx-a100");
   CHECK(cluster_of("A100-SXM4-40GB") == "azure-nd-a100-v4");
   CHECK(cluster_of("a100 PCIe") == "a100-pcie-node");
-  const auto small = usual_machine(shipped(), "NVIDIA A100-PCIE-40GB");
+  const auto small = usual_machine(shipped_clusters(), "NVIDIA A100-PCIE-40GB");
   REQUIRE(small);
   CHECK(small->device == "a100-pcie-40gb");
 }
@@ -44,16 +44,17 @@ TEST_CASE("no machine is guessed for a card that is not known, nor for two cards
 }
 
 TEST_CASE("every entry leads to itself, to a cluster file and to a device that are there") {
-  const Document table = shipped().open("stand_ins", "machines");
+  const Document table = shipped_clusters().open("stand_ins", "machines");
   for (const Cursor& machine : table.root().at("machines").items()) {
     const std::string card = machine.at("card").text();
     CAPTURE(card);
-    const auto found = usual_machine(shipped(), card);
+    const auto found = usual_machine(shipped_clusters(), card);
     REQUIRE(found);
     CHECK(found->cluster == machine.at("cluster").text());
-    const Cluster cluster = shipped().open("clusters", found->cluster).read_once(read_cluster);
+    const Cluster cluster =
+        shipped_clusters().open("clusters", found->cluster).read_once(read_cluster);
     CHECK_NOTHROW(
-        shipped().open("devices", found->device.empty() ? cluster.device : found->device));
+        shipped_clusters().open("devices", found->device.empty() ? cluster.device : found->device));
   }
 }
 

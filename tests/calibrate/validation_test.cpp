@@ -10,7 +10,7 @@
 namespace prequel {
 namespace {
 
-constexpr const char* kHeader =
+constexpr const char* kShapesHeader =
     "id,source,table,cluster,nodes,gpus,layers,hidden,heads,seq_len,vocab,position,dp,tp,pp,"
     "zero_stage,mbs,gbs,precision,sec_per_iter,mem_gib,status\n";
 constexpr const char* kShape = "jean-zay-a100,48,384,78,13824,64,2048,250880,alibi,8,8,6,1,";
@@ -20,7 +20,7 @@ std::vector<ValidatedRun> validate(std::vector<MeasuredRun> rows) {
 }
 
 std::vector<ValidatedRun> validate_text(const std::string& rows) {
-  std::istringstream in(kHeader + rows);
+  std::istringstream in(kShapesHeader + rows);
   return validate(read_measured_runs(in, "runs.csv"));
 }
 

@@ -8,19 +8,20 @@
 namespace prequel {
 namespace {
 
-ImportedJob job_of(const LogSection::Arguments& arguments) {
+ImportedJob job_of_arguments(const LogSection::Arguments& arguments) {
   ImportedJob job = job_with_names();
   read_argument_dump("log.txt", arguments, job);
   return job;
 }
 
 TEST_CASE("True is a flag, None and False are none, and an enumerator loses its class") {
-  const ImportedJob job = job_of({{"swiglu", "True"},
-                                  {"bf16", "False"},
-                                  {"num_experts", "None"},
-                                  {"use_distributed_optimizer", "True"},
-                                  {"attention_backend", "AttnBackend.flash"},
-                                  {"position_embedding_type", "PositionEmbeddingType.alibi"}});
+  const ImportedJob job =
+      job_of_arguments({{"swiglu", "True"},
+                        {"bf16", "False"},
+                        {"num_experts", "None"},
+                        {"use_distributed_optimizer", "True"},
+                        {"attention_backend", "AttnBackend.flash"},
+                        {"position_embedding_type", "PositionEmbeddingType.alibi"}});
   CHECK(job.model.mlp == Mlp::swiglu);
   CHECK_FALSE(job.plan.precision);
   CHECK(job.plan.zero == 1);
@@ -29,12 +30,12 @@ TEST_CASE("True is a flag, None and False are none, and an enumerator loses its 
 }
 
 TEST_CASE("what the program derived itself is read: ranks, precision, padded vocabulary") {
-  const ImportedJob job = job_of({{"world_size", "384"},
-                                  {"data_parallel_size", "8"},
-                                  {"params_dtype", "torch.bfloat16"},
-                                  {"padded_vocab_size", "50304"},
-                                  {"zero_stage", "1.0"},
-                                  {"deepspeed", "True"}});
+  const ImportedJob job = job_of_arguments({{"world_size", "384"},
+                                            {"data_parallel_size", "8"},
+                                            {"params_dtype", "torch.bfloat16"},
+                                            {"padded_vocab_size", "50304"},
+                                            {"zero_stage", "1.0"},
+                                            {"deepspeed", "True"}});
   CHECK(job.gpus == 384);
   CHECK(job.plan.dp == 8);
   CHECK(job.plan.precision == Precision::bf16);
@@ -44,7 +45,7 @@ TEST_CASE("what the program derived itself is read: ranks, precision, padded voc
 }
 
 TEST_CASE("products in fp8 count before the type of the parameters") {
-  const ImportedJob job = job_of({{"fp8", "hybrid"}, {"params_dtype", "torch.bfloat16"}});
+  const ImportedJob job = job_of_arguments({{"fp8", "hybrid"}, {"params_dtype", "torch.bfloat16"}});
   CHECK(job.plan.precision == Precision::fp8);
 }
 
@@ -64,7 +65,7 @@ TEST_CASE("defaults that a dump prints of what nothing asks for say nothing") {
                                        {"params_dtype", "torch.bfloat16"},
                                        {"recompute_modules", "['core_attn']"},
                                        {"tensor_model_parallel_size", "2"}};
-  const ImportedJob dense = job_of(defaults);
+  const ImportedJob dense = job_of_arguments(defaults);
   CHECK_FALSE(dense.plan.etp);
   CHECK_FALSE(dense.plan.dispatcher);
   CHECK_FALSE(dense.plan.fp8_recipe);
@@ -74,7 +75,7 @@ TEST_CASE("defaults that a dump prints of what nothing asks for say nothing") {
   const auto with = [&](const LogSection::Arguments& more) {
     LogSection::Arguments all = defaults;
     all.insert(all.end(), more.begin(), more.end());
-    return job_of(all).plan;
+    return job_of_arguments(all).plan;
   };
   CHECK(with({{"fp8", "hybrid"}}).fp8_recipe == Fp8Recipe::delayed);
   CHECK(with({{"fp4", "e2m1"}}).fp8_recipe == Fp8Recipe::nvfp4);
@@ -96,9 +97,9 @@ TEST_CASE("a dump overrides what a script says, also where it does not ask for s
 }
 
 TEST_CASE("arguments that do not matter are not listed, one that cannot be is refused") {
-  CHECK(job_of({{"adam_beta1", "0.9"}, {"wandb_project", "x"}}).report.ignored.empty());
+  CHECK(job_of_arguments({{"adam_beta1", "0.9"}, {"wandb_project", "x"}}).report.ignored.empty());
   CHECK(error_text([] {
-          (void)job_of({{"num_layers", "many"}});
+          (void)job_of_arguments({{"num_layers", "many"}});
         }) == "log.txt: --num-layers: expected a whole number from 0 to 1073741824, got \"many\"");
 }
 

@@ -18,15 +18,15 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-CallAnswer called(const std::string& command, const Json& arguments) {
+CallAnswer called(const std::string& command, const OrderedJson& arguments) {
   return answer_call(command, arguments, {{PREQUEL_SOURCE_DIR "/data"}, nullptr, nullptr, {}});
 }
 
 /// The document without the time that a search took.
 std::string timeless(const std::string& document) {
-  Json json = Json::parse(document);
+  OrderedJson json = OrderedJson::parse(document);
   json.erase("seconds");
   return json.dump(2);
 }
@@ -40,17 +40,18 @@ std::string program_says(const std::string& arguments, int status = 0) {
 }
 
 TEST_CASE("a job that was run is told with what could explain its time, others without") {
-  const Json ran = Json::parse(called("predict", {{"job", "bloom-176b-jean-zay"}}).document);
+  const OrderedJson ran =
+      OrderedJson::parse(called("predict", {{"job", "bloom-176b-jean-zay"}}).document);
   REQUIRE(ran.contains("causes"));
   REQUIRE_FALSE(ran["causes"].empty());
   double sum = 0.0;
-  for (const Json& cause : ran["causes"]) {
+  for (const OrderedJson& cause : ran["causes"]) {
     sum += cause["probability"].get<double>();
     CHECK(cause["low"].get<double>() <= cause["times"].get<double>());
     CHECK(cause["times"].get<double>() <= cause["high"].get<double>());
   }
   CHECK(sum <= 1.0 + 1e-9);
-  const Json asked = Json::parse(
+  const OrderedJson asked = OrderedJson::parse(
       called("predict",
              {{"model", "bloom-176b"}, {"cluster", "jean-zay-a100"}, {"nodes", 48}, {"gbs", 1920}})
           .document);
@@ -97,8 +98,8 @@ TEST_CASE("a call is answered with the program's document, byte for byte") {
 
 TEST_CASE("a call says nothing of those before it, though it shares their parser") {
   const CallSession shared{{PREQUEL_SOURCE_DIR "/data"}, nullptr, nullptr, {}, make_parser_pool()};
-  const Json plain{{"job", "bloom-176b-jean-zay"}};
-  Json odd = plain, wrong = plain;
+  const OrderedJson plain{{"job", "bloom-176b-jean-zay"}};
+  OrderedJson odd = plain, wrong = plain;
   odd.update({{"mbs", 1}, {"explain", {"mlp-in"}}, {"tokens", 3e11}, {"set", {{"plan.zero", 0}}}});
   wrong.update({{"mbs", 0}});
   const std::string alone = called("predict", plain).document;
@@ -110,16 +111,16 @@ TEST_CASE("a call says nothing of those before it, though it shares their parser
 }
 
 TEST_CASE("the context is the same whoever asks, and its call gives the same answer") {
-  const Json arguments{{"job", "bloom-176b-jean-zay"}, {"mbs", 2}, {"zero", 1}};
+  const OrderedJson arguments{{"job", "bloom-176b-jean-zay"}, {"mbs", 2}, {"zero", 1}};
   const CallAnswer answer = called("predict", arguments);
-  const Json context = Json::parse(answer.document).at("context");
+  const OrderedJson context = OrderedJson::parse(answer.document).at("context");
   CHECK(context.at("command") ==
         "prequel predict bloom-176b-jean-zay --mbs 2 --zero 1 --data-dir " PREQUEL_SOURCE_DIR
         "/data");
   CHECK(run_prequel(context.at("command").get<std::string>().substr(8) + " --json").out ==
         answer.document);
   std::set<std::string> kinds;
-  for (const Json& input : context.at("inputs")) {
+  for (const OrderedJson& input : context.at("inputs")) {
     kinds.insert(input.at("kind").get<std::string>());
     CHECK(input.at("sha256").get<std::string>().size() == 64);
   }
@@ -129,15 +130,15 @@ TEST_CASE("the context is the same whoever asks, and its call gives the same ans
 
 TEST_CASE("whole objects stand where names may") {
   const auto shown = [](const char* kind, const char* name) {
-    return Json::parse(called("show", {{"kind", kind}, {"name", name}}).document);
+    return OrderedJson::parse(called("show", {{"kind", kind}, {"name", name}}).document);
   };
-  Json plan{{"nodes", 48}, {"tp", 8}, {"pp", 12}, {"mbs", 2}, {"gbs", 2048}};
-  Json names = plan, objects = plan;
+  OrderedJson plan{{"nodes", 48}, {"tp", 8}, {"pp", 12}, {"mbs", 2}, {"gbs", 2048}};
+  OrderedJson names = plan, objects = plan;
   names.update({{"model", "bloom-176b"}, {"cluster", "jean-zay-a100"}});
   objects.update(
       {{"model", shown("model", "bloom-176b")}, {"cluster", shown("cluster", "jean-zay-a100")}});
-  Json by_name = Json::parse(called("predict", names).document);
-  Json by_object = Json::parse(called("predict", objects).document);
+  OrderedJson by_name = OrderedJson::parse(called("predict", names).document);
+  OrderedJson by_object = OrderedJson::parse(called("predict", objects).document);
   CHECK(by_object.at("context").at("command").get<std::string>().find("--model model.json") !=
         std::string::npos);
   by_name.erase("context");
@@ -147,12 +148,12 @@ TEST_CASE("whole objects stand where names may") {
 
 TEST_CASE("sides of a comparison may be whole jobs, or objects with documents in them") {
   const auto shown = [](const char* kind, const char* name) {
-    return Json::parse(called("show", {{"kind", kind}, {"name", name}}).document);
+    return OrderedJson::parse(called("show", {{"kind", kind}, {"name", name}}).document);
   };
-  const auto speed = [](const Json& a, const Json& b) {
-    return Json::parse(called("compare", {{"a", a}, {"b", b}}).document).at("speed_ratio");
+  const auto speed = [](const OrderedJson& a, const OrderedJson& b) {
+    return OrderedJson::parse(called("compare", {{"a", a}, {"b", b}}).document).at("speed_ratio");
   };
-  const Json by_name = speed("bloom-176b-jean-zay", {{"cluster", "selene"}});
+  const OrderedJson by_name = speed("bloom-176b-jean-zay", {{"cluster", "selene"}});
   CHECK(speed(shown("job", "bloom-176b-jean-zay"), {{"cluster", shown("cluster", "selene")}}) ==
         by_name);
   CHECK(speed({{"job", "bloom-176b-jean-zay"}}, "bloom-176b-jean-zay,cluster=selene") == by_name);
@@ -160,14 +161,15 @@ TEST_CASE("sides of a comparison may be whole jobs, or objects with documents in
 
 TEST_CASE("a fit to runs hands over the files that change, and can be stopped") {
   const std::string table = PREQUEL_SOURCE_DIR "/data/runs/deepspeed-zero-a100-40gb.csv";
-  const Json question{{"files", {table}}, {"fit", "host"}, {"folds", 1}, {"suffix", "-ours"}};
+  const OrderedJson question{
+      {"files", {table}}, {"fit", "host"}, {"folds", 1}, {"suffix", "-ours"}};
   const CallAnswer answer = called("calibrate runs", question);
   REQUIRE_FALSE(answer.files.empty());
   for (const CalibratedFile& file : answer.files) {
     CHECK(file.name.ends_with("-ours"));
-    CHECK(Json::parse(file.text).at("name") == file.name);
+    CHECK(OrderedJson::parse(file.text).at("name") == file.name);
   }
-  CHECK(Json::parse(answer.document).at("files").size() == answer.files.size());
+  CHECK(OrderedJson::parse(answer.document).at("files").size() == answer.files.size());
   const std::atomic<bool> stop{true};
   const CallSession stopped{{PREQUEL_SOURCE_DIR "/data"}, nullptr, &stop, {}};
   CHECK_THROWS_AS(static_cast<void>(answer_call("calibrate runs", question, stopped)), Interrupted);
@@ -176,20 +178,20 @@ TEST_CASE("a fit to runs hands over the files that change, and can be stopped") 
 }
 
 TEST_CASE("a Hugging Face config is a model, too, and what was made of it is told") {
-  const Json config =
-      Json::parse(read_file(PREQUEL_SOURCE_DIR "/tests/cli/fixtures/llama-2-7b-config.json"));
+  const OrderedJson config = OrderedJson::parse(
+      read_file(PREQUEL_SOURCE_DIR "/tests/cli/fixtures/llama-2-7b-config.json"));
   const CallAnswer answer =
       called("predict", {{"model", config}, {"cluster", "dgx-a100"}, {"nodes", 4}, {"gbs", 256}});
   CHECK(answer.remarks.find("read: ") != std::string::npos);
 }
 
 TEST_CASE("what is no question is refused with what would do") {
-  const auto refusal = [](const std::string& command, const Json& arguments) {
+  const auto refusal = [](const std::string& command, const OrderedJson& arguments) {
     return error_text([&] { static_cast<void>(called(command, arguments)); });
   };
-  CHECK(refusal("predcit", Json::object()) ==
+  CHECK(refusal("predcit", OrderedJson::object()) ==
         "\"predcit\": unknown command (did you mean \"predict\"?)");
-  CHECK(refusal("predict", Json::array()) == "predict: expected an object of arguments");
+  CHECK(refusal("predict", OrderedJson::array()) == "predict: expected an object of arguments");
   CHECK(refusal("predict", {{"seq_lenn", 8}}) ==
         "predict: unknown argument \"seq_lenn\" (did you mean \"seq_len\"?)");
   CHECK(refusal("predict", {{"tensor_parallel", 8}}) ==
@@ -218,31 +220,31 @@ TEST_CASE("what is no question is refused with what would do") {
 
 TEST_CASE("arguments of any kind are answered or refused, never worse") {
   std::mt19937 random(7);
-  const Json values = {nullptr,
-                       true,
-                       -1,
-                       0,
-                       1e300,
-                       "x",
-                       "",
-                       "--json",
-                       "-",
-                       "\n",
-                       "8:64:8",
-                       Json::array(),
-                       Json::object(),
-                       {1, "2"},
-                       {{"a", 1}},
-                       "\xff\xfe",
-                       3.5,
-                       "=",
-                       "model.json"};
+  const OrderedJson values = {nullptr,
+                              true,
+                              -1,
+                              0,
+                              1e300,
+                              "x",
+                              "",
+                              "--json",
+                              "-",
+                              "\n",
+                              "8:64:8",
+                              OrderedJson::array(),
+                              OrderedJson::object(),
+                              {1, "2"},
+                              {{"a", 1}},
+                              "\xff\xfe",
+                              3.5,
+                              "=",
+                              "model.json"};
   for (const std::string& command : callable_commands()) {
-    const Json schema = arguments_schema(command);
+    const OrderedJson schema = arguments_schema(command);
     std::vector<std::string> names;
     for (const auto& [name, property] : schema.at("properties").items()) names.push_back(name);
     for (int trial = 0; trial < 60; ++trial) {
-      Json arguments = Json::object();
+      OrderedJson arguments = OrderedJson::object();
       for (int i = 0; i < 3; ++i) {
         arguments[names[random() % names.size()]] = values[random() % values.size()];
       }

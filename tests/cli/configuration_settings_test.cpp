@@ -5,23 +5,15 @@
 namespace prequel {
 namespace {
 
-ImportedJob job_of_yaml(const std::string& text) {
-  return job_of_files({{"c.yaml", text}});
-}
-
-const std::string kShape = "num_layers: 24\nhidden_size: 2048\nnum_attention_heads: 16\n";
-const std::string kFlags =
-    "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
-    "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
-
 TEST_CASE("sections that watch or evaluate say nothing of the model") {
   for (const std::string section : {"callbacks", "speed_monitor", "loggers", "eval_loader"}) {
-    const ImportedJob job = job_of_yaml(kShape + section + ":\n  window_size: 10\n  seq_len: 7\n" +
-                                        "  monitor:\n    window_size: 10\n");
+    const ImportedJob job =
+        job_of_yaml(kSmallShape + section + ":\n  window_size: 10\n  seq_len: 7\n" +
+                    "  monitor:\n    window_size: 10\n");
     CHECK_FALSE(job.model.window);
     CHECK_FALSE(job.plan.seq_len);
   }
-  CHECK(job_of_yaml(kShape + "model:\n  window_size: [10, 0]\n").model.window == 10);
+  CHECK(job_of_yaml(kSmallShape + "model:\n  window_size: [10, 0]\n").model.window == 10);
 }
 
 TEST_CASE("an MLP may be wider by a fraction, and a model be called by its id") {
@@ -39,16 +31,16 @@ TEST_CASE("an MLP may be wider by a fraction, and a model be called by its id") 
 
 TEST_CASE("what a configuration's base says is no contradiction") {
   const ImportedJob job = job_of_yaml(
-      kShape + "overlap_grad_reduce: true\noverlap_param_gather: true\nmicro_batch_size: 1\n");
+      kSmallShape + "overlap_grad_reduce: true\noverlap_param_gather: true\nmicro_batch_size: 1\n");
   CHECK(job.plan.zero == 1);
   CHECK(lists_part(job.report.assumed, "ZeRO 1: --overlap-param-gather needs"));
-  CHECK(refusal_of_script(kFlags + "--overlap-grad-reduce --overlap-param-gather")
+  CHECK(refusal_of_script(kSmallLaunch + "--overlap-grad-reduce --overlap-param-gather")
             .find("--use-distributed-optimizer") != std::string::npos);
 }
 
 TEST_CASE("GPT-NeoX's overlap_comm counts where it trains without stages") {
   const std::string zero =
-      kShape + "seq_length: 2048\ntrain_micro_batch_size_per_gpu: 4\n" +
+      kSmallShape + "seq_length: 2048\ntrain_micro_batch_size_per_gpu: 4\n" +
       "zero_optimization:\n  stage: 1\n  overlap_comm: True\nbf16:\n  enabled: true\n";
   CHECK(job_of_yaml(zero + "pipe_parallel_size: 0\n").plan.overlap ==
         WordSet<Overlapped>{Overlapped::grads});
@@ -71,7 +63,7 @@ TEST_CASE("a launcher's file and a program's configuration are two") {
 }
 
 TEST_CASE("sequences that DeepSpeed or verl shares out go by all-to-all") {
-  const ImportedJob job = job_of_script(kFlags + "--ds-sequence-parallel-size 4 --deepspeed");
+  const ImportedJob job = job_of_script(kSmallLaunch + "--ds-sequence-parallel-size 4 --deepspeed");
   CHECK(job.plan.cp == 4);
   CHECK(job.plan.cp_comm == ContextComm::a2a);
   const ImportedJob verl = job_of_script(
@@ -195,15 +187,16 @@ TEST_CASE("NeMo-RL's training of one model, and what learns by reinforcement") {
   CHECK(lists_part(job_of_yaml("grpo:\n  max_num_steps: 60\n" + policy).report.left_out,
                    "learns by reinforcement"));
   const auto objective = [](const char* way) {
-    return job_of_yaml(kShape + way + "\n").plan.objective;
+    return job_of_yaml(kSmallShape + way + "\n").plan.objective;
   };
   CHECK(objective("stage: kto") == Objective::kto);
   CHECK(objective("rl: simpo") == Objective::simpo);
   CHECK(objective("rlhf_type: orpo") == Objective::orpo);
   CHECK(objective("rlhf_type: cpo") == Objective::orpo);
-  CHECK(lists_part(job_of_yaml(kShape + "rlhf_type: gkd\n").report.left_out, "a second model"));
-  CHECK(job_of_yaml(kShape + "rlhf_type: dpo\n").plan.objective == Objective::dpo);
-  CHECK_FALSE(lists_part(job_of_yaml(kShape + "stage: sft\n").report.left_out, "second"));
+  CHECK(
+      lists_part(job_of_yaml(kSmallShape + "rlhf_type: gkd\n").report.left_out, "a second model"));
+  CHECK(job_of_yaml(kSmallShape + "rlhf_type: dpo\n").plan.objective == Objective::dpo);
+  CHECK_FALSE(lists_part(job_of_yaml(kSmallShape + "stage: sft\n").report.left_out, "second"));
 }
 
 TEST_CASE("picotron's JSON and ArcticTraining's YAML") {
@@ -256,7 +249,7 @@ TEST_CASE("MosaicML's cloud runs what it also holds, and its parameters are the 
 }
 
 TEST_CASE("StableLM's gated MLP") {
-  CHECK(job_of_yaml(kShape + "mlp_type: gated\n").model.mlp == Mlp::swiglu);
+  CHECK(job_of_yaml(kSmallShape + "mlp_type: gated\n").model.mlp == Mlp::swiglu);
 }
 
 TEST_CASE("dolomite-engine's configurations") {
@@ -284,7 +277,7 @@ TEST_CASE("a default within a value of Primus stands before what follows it") {
 }
 
 TEST_CASE("GPT-NeoX's width of a window") {
-  CHECK(job_of_yaml(kShape + "sliding_window_width: 4096\n").model.window == 4096);
+  CHECK(job_of_yaml(kSmallShape + "sliding_window_width: 4096\n").model.window == 4096);
 }
 
 TEST_CASE("containers write the configuration that they train with") {

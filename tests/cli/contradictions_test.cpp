@@ -4,14 +4,12 @@
 
 #include <algorithm>
 
-#include "cli/import/foreign_file.hpp"
-#include "tests/error_text.hpp"
-#include "tests/hw/base/temporary_folder.hpp"
+#include "tests/cli/imported_script.hpp"
 
 namespace prequel {
 namespace {
 
-const std::string kModel =
+const std::string kLlamaFlags =
     "pretrain_gpt.py --num-layers 80 --hidden-size 8192 --num-attention-heads 64 --vocab-size "
     "32000 "
     "--seq-length 4096 --max-position-embeddings 4096 --bf16 ";
@@ -19,14 +17,14 @@ const std::string kModel =
 /// A script of Megatron-DeepSpeed on 4 nodes of 8 (dp 8), its config in a here-document.
 std::string deepspeed_script(const std::string& config, const std::string& flags,
                              const std::string& launcher = "--num_gpus 8 --num_nodes 4") {
-  return "cat <<EOF > ds.json\n" + config + "\nEOF\ndeepspeed " + launcher + " " + kModel +
+  return "cat <<EOF > ds.json\n" + config + "\nEOF\ndeepspeed " + launcher + " " + kLlamaFlags +
          "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --deepspeed "
          "--deepspeed_config ds.json " +
          flags + "\n";
 }
 
 /// Returns the message about the script `s.sh`, without its folder.
-std::string refusal(const std::string& script) {
+std::string refusal_of_bare_script(const std::string& script) {
   const TemporaryFolder folder;
   const std::string file = folder.with("s.sh", script);
   std::string text = error_text([&] { (void)import_files({file}); });
@@ -36,19 +34,15 @@ std::string refusal(const std::string& script) {
   return text;
 }
 
-ImportedJob job_of(const std::string& script, const ImportNames& names = {}) {
+ImportedJob job_of_bare_script(const std::string& script, const ImportNames& names = {}) {
   const TemporaryFolder folder;
   return import_files({folder.with("s.sh", script)}, names).job;
-}
-
-bool lists(const std::vector<std::string>& lines, const std::string& line) {
-  return std::find(lines.begin(), lines.end(), line) != lines.end();
 }
 
 TEST_CASE("the global batch follows from micro batch, accumulation steps and dp") {
   const std::string config =
       R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 5})";
-  const ImportedJob job = job_of(deepspeed_script(config, ""));
+  const ImportedJob job = job_of_bare_script(deepspeed_script(config, ""));
   CHECK(job.plan.dp == 8);
   CHECK(job.plan.gbs == 80);
   CHECK(lists(job.report.assumed, "gbs 80: dp 8 x mbs 2 x 5 accumulation steps"));
@@ -58,19 +52,21 @@ TEST_CASE("where dp is not known, what is missing for the batch is said") {
   const std::string script =
       deepspeed_script(R"({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 5})",
                        "", "--hostfile hosts");
-  const ImportedJob job = job_of(script);
+  const ImportedJob job = job_of_bare_script(script);
   CHECK_FALSE(job.plan.gbs);
   CHECK(lists(job.report.left_out,
               "gbs: it would be mbs 2 x 5 accumulation steps x dp; missing: the number of nodes "
               "(--nodes), the devices of a node (--cluster); --gbs N says it"));
   const Library library({PREQUEL_SOURCE_DIR "/data"});
-  CHECK(job_of(script, {"dgx-a100", {}, &library, {{"plan.nodes", "4"}}}).plan.gbs == 80);
-  CHECK(job_of(script, {"dgx-a100", {}, &library, {{"plan.nodes", "4"}, {"plan.tp", "4"}}})
+  CHECK(job_of_bare_script(script, {"dgx-a100", {}, &library, {{"plan.nodes", "4"}}}).plan.gbs ==
+        80);
+  CHECK(job_of_bare_script(script,
+                           {"dgx-a100", {}, &library, {{"plan.nodes", "4"}, {"plan.tp", "4"}}})
             .plan.gbs == 40);
 }
 
 TEST_CASE("a config with the global batch alone has micro batches that need one step") {
-  const ImportedJob job = job_of(deepspeed_script(R"({"train_batch_size": 256})", ""));
+  const ImportedJob job = job_of_bare_script(deepspeed_script(R"({"train_batch_size": 256})", ""));
   CHECK(job.plan.mbs == 32);
   CHECK(
       lists(job.report.assumed, "mbs 32: gbs 256 / dp 8 / 1 accumulation step (no more are said)"));
@@ -83,17 +79,17 @@ TEST_CASE("batch sizes that do not multiply to one another are refused, as DeepS
   const std::string sizes =
       R"({"train_batch_size": 256, "train_micro_batch_size_per_gpu": 2,
           "gradient_accumulation_steps": 5})";
-  CHECK(refusal(deepspeed_script(sizes, "")) ==
+  CHECK(refusal_of_bare_script(deepspeed_script(sizes, "")) ==
         "s.sh: train_batch_size 256 is not micro batch 2 x gradient_accumulation_steps 5 x dp 8 = "
         "80, which DeepSpeed refuses; 16 accumulation steps would do");
-  CHECK(refusal(deepspeed_script(sizes, "", "--hostfile hosts")) ==
+  CHECK(refusal_of_bare_script(deepspeed_script(sizes, "", "--hostfile hosts")) ==
         "s.sh: train_batch_size 256 is not a multiple of micro batch 2 x "
         "gradient_accumulation_steps 5 = 10, which DeepSpeed refuses");
-  CHECK(refusal(deepspeed_script(R"({"train_batch_size": 256, "gradient_accumulation_steps": 5})",
-                                 "")) ==
+  CHECK(refusal_of_bare_script(deepspeed_script(
+            R"({"train_batch_size": 256, "gradient_accumulation_steps": 5})", "")) ==
         "s.sh: train_batch_size 256 is not a multiple of gradient_accumulation_steps 5 x dp 8 = "
         "40, which DeepSpeed refuses");
-  CHECK(refusal(deepspeed_script(
+  CHECK(refusal_of_bare_script(deepspeed_script(
             R"({"train_batch_size": 80, "train_micro_batch_size_per_gpu": 2,
                 "gradient_accumulation_steps": 5})",
             "")) == "no error");
@@ -101,36 +97,37 @@ TEST_CASE("batch sizes that do not multiply to one another are refused, as DeepS
 
 TEST_CASE("a flag and a config that differ on one batch size are refused") {
   const std::string config = R"({"train_batch_size": 512, "train_micro_batch_size_per_gpu": 2})";
-  CHECK(refusal(deepspeed_script(config, "--micro-batch-size 4 --global-batch-size 256")) ==
+  CHECK(refusal_of_bare_script(
+            deepspeed_script(config, "--micro-batch-size 4 --global-batch-size 256")) ==
         "s.sh: --micro-batch-size 4 contradicts train_micro_batch_size_per_gpu 2 of the DeepSpeed "
         "config; Megatron-DeepSpeed refuses two that differ\n"
         "s.sh: --global-batch-size 256 contradicts train_batch_size 512 of the DeepSpeed config; "
         "Megatron-DeepSpeed refuses two that differ");
-  CHECK(refusal(deepspeed_script(config, "--micro-batch-size 2 --global-batch-size 512")) ==
-        "no error");
+  CHECK(refusal_of_bare_script(deepspeed_script(
+            config, "--micro-batch-size 2 --global-batch-size 512")) == "no error");
 }
 
 TEST_CASE("chunks that do not divide a stage are refused, with those that would") {
-  const std::string script = "torchrun --nproc_per_node 8 --nnodes 16 " + kModel +
+  const std::string script = "torchrun --nproc_per_node 8 --nnodes 16 " + kLlamaFlags +
                              "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4 "
                              "--micro-batch-size 1 --global-batch-size 512 ";
   const std::string would =
       " do not divide by it, which Megatron refuses; 1, 2, 4, 5, 10 or 20 would do";
-  CHECK(refusal(script + "--num-layers-per-virtual-pipeline-stage 7") ==
+  CHECK(refusal_of_bare_script(script + "--num-layers-per-virtual-pipeline-stage 7") ==
         "s.sh: --num-layers-per-virtual-pipeline-stage 7: the 20 layers of a stage (80 / pp 4)" +
             would);
-  CHECK(refusal(script + "--num-virtual-stages-per-pipeline-rank 3") ==
+  CHECK(refusal_of_bare_script(script + "--num-virtual-stages-per-pipeline-rank 3") ==
         "s.sh: --num-virtual-stages-per-pipeline-rank 3: the 20 layers of a stage (80 / pp 4)" +
             would);
-  CHECK(job_of(script + "--num-layers-per-virtual-pipeline-stage 5").plan.vpp == 4);
-  CHECK(refusal(script + "--num-virtual-stages-per-pipeline-rank 2 "
-                         "--num-layers-per-virtual-pipeline-stage 10") ==
+  CHECK(job_of_bare_script(script + "--num-layers-per-virtual-pipeline-stage 5").plan.vpp == 4);
+  CHECK(refusal_of_bare_script(script + "--num-virtual-stages-per-pipeline-rank 2 "
+                                        "--num-layers-per-virtual-pipeline-stage 10") ==
         "s.sh: --num-layers-per-virtual-pipeline-stage and --num-virtual-stages-per-pipeline-rank: "
         "Megatron takes one of them");
-  CHECK(
-      refusal("torchrun --nproc_per_node 8 " + kModel + "--num-layers-per-virtual-pipeline-stage 5")
-          .starts_with("s.sh: --num-layers-per-virtual-pipeline-stage 5: chunks need pipeline "
-                       "stages, and there is one"));
+  CHECK(refusal_of_bare_script("torchrun --nproc_per_node 8 " + kLlamaFlags +
+                               "--num-layers-per-virtual-pipeline-stage 5")
+            .starts_with("s.sh: --num-layers-per-virtual-pipeline-stage 5: chunks need pipeline "
+                         "stages, and there is one"));
 }
 
 TEST_CASE("embedding and head count in chunks where they count as layers") {
@@ -139,18 +136,18 @@ TEST_CASE("embedding and head count in chunks where they count as layers") {
       "--num-attention-heads 16 --pipeline-model-parallel-size 4 "
       "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split "
       "--num-layers-per-virtual-pipeline-stage ";
-  CHECK(job_of(script + "4").plan.vpp == 2);
-  CHECK(refusal(script + "3") ==
+  CHECK(job_of_bare_script(script + "4").plan.vpp == 2);
+  CHECK(refusal_of_bare_script(script + "3") ==
         "s.sh: --num-layers-per-virtual-pipeline-stage 3: the 8 layers (with embedding and head) "
         "of a stage (32 / pp 4) do not divide by it, which Megatron refuses; 1, 2, 4 or 8 would "
         "do");
 }
 
 TEST_CASE("flags that exclude or need each other are refused together") {
-  const std::string script = "torchrun --nproc_per_node 8 --nnodes 1 " + kModel;
-  CHECK(refusal(script + "--fp16 --overlap-param-gather --seq-length 8192 "
-                         "--tensor-model-parallel-size 3 --recompute-activations "
-                         "--recompute-method uniform") ==
+  const std::string script = "torchrun --nproc_per_node 8 --nnodes 1 " + kLlamaFlags;
+  CHECK(refusal_of_bare_script(script + "--fp16 --overlap-param-gather --seq-length 8192 "
+                                        "--tensor-model-parallel-size 3 --recompute-activations "
+                                        "--recompute-method uniform") ==
         "s.sh: 8 devices are not a multiple of tp 3 x pp 1 = 3, which the framework refuses\n"
         "s.sh: --seq-length 8192 is longer than --max-position-embeddings 4096, which Megatron "
         "refuses\n"
@@ -166,8 +163,8 @@ TEST_CASE("flags that exclude or need each other are refused together") {
 TEST_CASE(
     "where flags and DeepSpeed's config may differ, the config counts, in any order of files") {
   const TemporaryFolder folder;
-  const std::string script = folder.with(
-      "s.sh", "deepspeed --num_gpus 8 --num_nodes 2 " + kModel + "--zero-stage 1 --deepspeed\n");
+  const std::string script = folder.with("s.sh", "deepspeed --num_gpus 8 --num_nodes 2 " +
+                                                     kLlamaFlags + "--zero-stage 1 --deepspeed\n");
   const std::string config = folder.with(
       "ds.json",
       R"({"zero_optimization": {"stage": 2, "overlap_comm": true, "reduce_bucket_size": 5},

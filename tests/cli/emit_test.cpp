@@ -19,7 +19,7 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct Space {
   SearchInputs inputs;
@@ -54,8 +54,8 @@ std::set<std::string> lost(const Space& space, const Plan& plan,
   }
   const PlanRequest request = import_files(files).job.plan;
   const SearchInputs& inputs = space.inputs;
-  const Json before = plan_json(plan);
-  const Json after =
+  const OrderedJson before = plan_json(plan);
+  const OrderedJson after =
       plan_json(judge_plan(request, inputs.model, inputs.cluster, inputs.software).plan);
   std::set<std::string> fields;
   for (const auto& [field, value] : before.items()) {
@@ -104,7 +104,7 @@ TEST_CASE("Megatron-DeepSpeed's command line and ds_config.json together are the
 /// The model of a command line.
 Transformer model_of(const std::string& text) {
   const TemporaryFolder folder;
-  const Json job = Json::parse(translate_job(folder.with("launch.sh", text))->json);
+  const OrderedJson job = OrderedJson::parse(translate_job(folder.with("launch.sh", text))->json);
   return read_transformer(Document::from("model", nlohmann::json(job.at("model"))));
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("the batch sizes of a ds_config.json multiply to one another") {
   const Space space = space_of("gpt-18b", "jean-zay-a100", 4, "megatron-deepspeed-2022");
   for (std::size_t i = 0; i < space.plans.size(); i += 97) {
     const Plan& plan = space.plans[i];
-    const Json config = Json::parse(emit_deepspeed(space.scenario(plan)).text);
+    const OrderedJson config = OrderedJson::parse(emit_deepspeed(space.scenario(plan)).text);
     CHECK(config.at("train_batch_size").get<std::int64_t>() ==
           plan.dp * config.at("train_micro_batch_size_per_gpu").get<std::int64_t>() *
               config.at("gradient_accumulation_steps").get<std::int64_t>());
@@ -301,7 +301,7 @@ TEST_CASE("a launch of Megatron overlaps what was predicted to overlap") {
   const auto seconds = [&](const std::string& arguments) {
     const ProgramResult result = run_prequel("predict " + arguments + named);
     CHECK(result.status == 0);
-    return Json::parse(result.out).at("sec_per_iter").get<double>();
+    return OrderedJson::parse(result.out).at("sec_per_iter").get<double>();
   };
   CHECK(seconds(folder.with("both.sh", both)) ==
         seconds("--model llama-3-8b --nodes 4 --tp 2 --pp 2 --gbs 256"));
@@ -349,7 +349,7 @@ TEST_CASE("what a framework leaves to the model's code is said of experts, forma
     }
     return result.out;
   };
-  CHECK(Json::parse(emitted("deepspeed")).at("bf16").at("enabled") == true);
+  CHECK(OrderedJson::parse(emitted("deepspeed")).at("bf16").at("enabled") == true);
   CHECK(emitted("fsdp").find("param_dtype=torch.bfloat16") != std::string::npos);
 }
 

@@ -85,17 +85,17 @@ const Keys kLora{
     {"lora_alpha", "16"},        {"lora_dropout", "0.05"},       {"lora_target_linear", "true"},
     {"lora_fan_in_fan_out", ""}, {"optimizer", "adamw_bnb_8bit"}};
 
-Keys with(Keys keys, const Keys& more) {
+Keys with_keys(Keys keys, const Keys& more) {
   for (const auto& [key, value] : more) keys[key] = value;
   return keys;
 }
 
-ImportedJob job_of(const std::string& text) {
+ImportedJob job_of_training(const std::string& text) {
   return job_of_files({{"train.yaml", text}});
 }
 
 TEST_CASE("LLaMA-Factory's LoRA: rank, targets, batch and length") {
-  const PlanRequest plan = job_of(llama_factory({})).plan;
+  const PlanRequest plan = job_of_training(llama_factory({})).plan;
   CHECK(plan.tuning == Tuning::lora);
   CHECK(plan.lora_rank == 8);
   CHECK(plan.lora_targets == WordSet<AdapterTarget>{AdapterTarget::all});
@@ -105,19 +105,20 @@ TEST_CASE("LLaMA-Factory's LoRA: rank, targets, batch and length") {
   CHECK(plan.recompute == Recompute::full);
   CHECK_FALSE(plan.base_precision);
   const PlanRequest some =
-      job_of(llama_factory({{"lora_target", "q_proj,v_proj"}, {"lora_rank", "64"}})).plan;
+      job_of_training(llama_factory({{"lora_target", "q_proj,v_proj"}, {"lora_rank", "64"}})).plan;
   CHECK(some.lora_targets == WordSet<AdapterTarget>{AdapterTarget::q, AdapterTarget::v});
   CHECK(some.lora_rank == 64);
-  const PlanRequest usual = job_of(llama_factory({{"lora_rank", "-"}, {"lora_target", "-"}})).plan;
+  const PlanRequest usual =
+      job_of_training(llama_factory({{"lora_rank", "-"}, {"lora_target", "-"}})).plan;
   CHECK(usual.lora_rank == 8);
   CHECK(usual.lora_targets == WordSet<AdapterTarget>{AdapterTarget::all});
-  CHECK(job_of(llama_factory({{"lora_dropout", "0.1"}})).plan.lora_dropout == 0.1);
-  CHECK(job_of(llama_factory({{"use_dora", "true"}})).plan.tuning == Tuning::dora);
+  CHECK(job_of_training(llama_factory({{"lora_dropout", "0.1"}})).plan.lora_dropout == 0.1);
+  CHECK(job_of_training(llama_factory({{"use_dora", "true"}})).plan.tuning == Tuning::dora);
 }
 
 TEST_CASE("LLaMA-Factory's quantised bases") {
   const auto base = [](const Keys& keys) {
-    return job_of(llama_factory(keys)).plan.base_precision;
+    return job_of_training(llama_factory(keys)).plan.base_precision;
   };
   CHECK(base({{"quantization_bit", "4"}}) == BaseFormat::nf4_double);
   CHECK(base({{"quantization_bit", "4"}, {"double_quantization", "false"}}) == BaseFormat::nf4);
@@ -130,16 +131,17 @@ TEST_CASE("LLaMA-Factory's quantised bases") {
 
 TEST_CASE("LLaMA-Factory's stages are objectives, or are told") {
   const auto objective = [](const char* stage) {
-    return job_of(llama_factory({{"stage", stage}})).plan.objective;
+    return job_of_training(llama_factory({{"stage", stage}})).plan.objective;
   };
   CHECK(objective("dpo") == Objective::dpo);
   CHECK(objective("rm") == Objective::reward);
   CHECK_FALSE(objective("sft"));
   CHECK_FALSE(objective("pt"));
   CHECK(objective("kto") == Objective::kto);
-  CHECK(lists_part(job_of(llama_factory({{"stage", "ppo"}})).report.left_out, "--stage ppo"));
+  CHECK(lists_part(job_of_training(llama_factory({{"stage", "ppo"}})).report.left_out,
+                   "--stage ppo"));
   const auto loss = [](const char* word) {
-    return job_of(llama_factory({{"stage", "dpo"}, {"pref_loss", word}})).plan.objective;
+    return job_of_training(llama_factory({{"stage", "dpo"}, {"pref_loss", word}})).plan.objective;
   };
   CHECK(loss("simpo") == Objective::simpo);
   CHECK(loss("orpo") == Objective::orpo);
@@ -149,27 +151,29 @@ TEST_CASE("LLaMA-Factory's stages are objectives, or are told") {
 
 TEST_CASE("LLaMA-Factory's full and frozen training") {
   const PlanRequest full =
-      job_of(llama_factory({{"finetuning_type", "full"}, {"lora_rank", "-"}, {"lora_target", "-"}}))
+      job_of_training(
+          llama_factory({{"finetuning_type", "full"}, {"lora_rank", "-"}, {"lora_target", "-"}}))
           .plan;
   CHECK(full.tuning == Tuning::full);
   CHECK_FALSE(full.lora_rank);
-  CHECK(job_of(llama_factory({{"finetuning_type", "full"}})).software == "hf-peft-2026");
+  CHECK(job_of_training(llama_factory({{"finetuning_type", "full"}})).software == "hf-peft-2026");
   const Keys freeze{{"finetuning_type", "freeze"}, {"lora_rank", "-"}, {"lora_target", "-"}};
-  CHECK(job_of(llama_factory(freeze)).plan.learning_layers == 2);
-  const ImportedJob eight =
-      job_of(llama_factory(with(freeze, {{"freeze_trainable_layers", "8"},
-                                         {"freeze_trainable_modules", "all"},
-                                         {"freeze_extra_modules", "embed_tokens,lm_head"}})));
+  CHECK(job_of_training(llama_factory(freeze)).plan.learning_layers == 2);
+  const ImportedJob eight = job_of_training(
+      llama_factory(with_keys(freeze, {{"freeze_trainable_layers", "8"},
+                                       {"freeze_trainable_modules", "all"},
+                                       {"freeze_extra_modules", "embed_tokens,lm_head"}})));
   CHECK(eight.plan.tuning == Tuning::full);
   CHECK(eight.plan.learning_layers == 8);
   CHECK(eight.plan.train_embeddings == true);
   CHECK(lists_part(
-      job_of(llama_factory(with(freeze, {{"freeze_trainable_layers", "-2"}}))).report.left_out,
+      job_of_training(llama_factory(with_keys(freeze, {{"freeze_trainable_layers", "-2"}})))
+          .report.left_out,
       "--freeze-trainable-layers -2"));
 }
 
 TEST_CASE("LLaMA-Factory's packing, kernels, optimizers and DeepSpeed") {
-  const auto plan = [](const Keys& keys) { return job_of(llama_factory(keys)).plan; };
+  const auto plan = [](const Keys& keys) { return job_of_training(llama_factory(keys)).plan; };
   CHECK(plan({{"packing", "true"}}).packing == Packing::packed_causal);
   CHECK(plan({{"packing", "true"}, {"neat_packing", "true"}}).packing == Packing::packed);
   CHECK_FALSE(plan({{"packing", "false"}}).packing);
@@ -180,25 +184,26 @@ TEST_CASE("LLaMA-Factory's packing, kernels, optimizers and DeepSpeed") {
   CHECK(plan({{"flash_attn", "fa2"}}).attention == AttentionKind::flash);
   CHECK(plan({{"deepspeed", "examples/deepspeed/ds_z3_config.json"}}).zero == 3);
   CHECK(plan({{"deepspeed", "examples/deepspeed/ds_z2_config.json"}}).zero == 2);
-  CHECK(job_of(llama_factory({{"use_unsloth", "true"}})).software == "unsloth-2026");
+  CHECK(job_of_training(llama_factory({{"use_unsloth", "true"}})).software == "unsloth-2026");
   CHECK(plan({{"disable_gradient_checkpointing", "true"}}).recompute != Recompute::full);
 }
 
 TEST_CASE("what LLaMA-Factory can and nobody prices is refused by name") {
   const auto refusal = [](const Keys& keys) {
-    return error_text([&] { (void)job_of(llama_factory(keys)); });
+    return error_text([&] { (void)job_of_training(llama_factory(keys)); });
   };
   CHECK(refusal({{"use_galore", "true"}, {"galore_layerwise", "true"}}).find("GaLore") !=
         std::string::npos);
   CHECK(refusal({{"use_badam", "true"}, {"badam_mode", "layer"}}).find("BAdam") !=
         std::string::npos);
-  CHECK(lists_part(job_of(llama_factory({{"finetuning_type", "oft"}})).report.left_out,
+  CHECK(lists_part(job_of_training(llama_factory({{"finetuning_type", "oft"}})).report.left_out,
                    "--finetuning-type oft"));
   CHECK(refusal({{"use_galore", "false"}}) == "no error");
 }
 
 TEST_CASE("axolotl's LoRA in 8 bits, QLoRA and full training") {
-  const PlanRequest lora = job_of(axolotl(with(kLora, {{"load_in_8bit", "true"}}))).plan;
+  const PlanRequest lora =
+      job_of_training(axolotl(with_keys(kLora, {{"load_in_8bit", "true"}}))).plan;
   CHECK(lora.tuning == Tuning::lora);
   CHECK(lora.lora_rank == 32);
   CHECK(lora.lora_targets == WordSet<AdapterTarget>{AdapterTarget::all});
@@ -209,10 +214,11 @@ TEST_CASE("axolotl's LoRA in 8 bits, QLoRA and full training") {
   CHECK(lora.mbs == 1);
   CHECK(lora.seq_len == 8192);
   const PlanRequest qlora =
-      job_of(axolotl(with(kLora, {{"adapter", "qlora"}, {"load_in_4bit", "true"}}))).plan;
+      job_of_training(axolotl(with_keys(kLora, {{"adapter", "qlora"}, {"load_in_4bit", "true"}})))
+          .plan;
   CHECK(qlora.tuning == Tuning::lora);
   CHECK(qlora.base_precision == BaseFormat::nf4_double);
-  const ImportedJob full = job_of(axolotl({{"optimizer", "paged_adamw_8bit"}}));
+  const ImportedJob full = job_of_training(axolotl({{"optimizer", "paged_adamw_8bit"}}));
   CHECK(full.plan.tuning.value_or(Tuning::full) == Tuning::full);
   CHECK(full.plan.optimizer == Optimizer::adam_paged);
   CHECK(full.plan.attention == AttentionKind::flash);
@@ -221,14 +227,14 @@ TEST_CASE("axolotl's LoRA in 8 bits, QLoRA and full training") {
 
 TEST_CASE("axolotl's QLoRA of 70B over FSDP") {
   const PlanRequest plan =
-      job_of(axolotl(with(kLora, {{"base_model", "casperhansen/llama-3-70b-fp16"},
-                                  {"adapter", "qlora"},
-                                  {"load_in_4bit", "true"},
-                                  {"sample_packing", "false"},
-                                  {"fsdp", "[full_shard, auto_wrap]"},
-                                  {"fsdp_config",
-                                   "{fsdp_offload_params: true, "
-                                   "fsdp_sharding_strategy: FULL_SHARD}"}})))
+      job_of_training(axolotl(with_keys(kLora, {{"base_model", "casperhansen/llama-3-70b-fp16"},
+                                                {"adapter", "qlora"},
+                                                {"load_in_4bit", "true"},
+                                                {"sample_packing", "false"},
+                                                {"fsdp", "[full_shard, auto_wrap]"},
+                                                {"fsdp_config",
+                                                 "{fsdp_offload_params: true, "
+                                                 "fsdp_sharding_strategy: FULL_SHARD}"}})))
           .plan;
   CHECK(plan.zero == 3);
   CHECK(plan.offload == Offload::optimizer_params);
@@ -238,24 +244,29 @@ TEST_CASE("axolotl's QLoRA of 70B over FSDP") {
 
 TEST_CASE("axolotl's targets, saved modules and layers") {
   const PlanRequest some =
-      job_of(axolotl(with(kLora, {{"lora_target_linear", "-"},
-                                  {"lora_target_modules", "[q_proj, v_proj]"},
-                                  {"lora_modules_to_save", "[embed_tokens, lm_head]"}})))
+      job_of_training(
+          axolotl(with_keys(kLora, {{"lora_target_linear", "-"},
+                                    {"lora_target_modules", "[q_proj, v_proj]"},
+                                    {"lora_modules_to_save", "[embed_tokens, lm_head]"}})))
           .plan;
   CHECK(some.lora_targets == WordSet<AdapterTarget>{AdapterTarget::q, AdapterTarget::v});
   CHECK(some.train_embeddings == true);
-  const ImportedJob last =
-      job_of(axolotl(with(kLora, {{"peft_layers_to_transform", "[28, 29, 30, 31]"}})));
+  const ImportedJob last = job_of_training(
+      axolotl(with_keys(kLora, {{"peft_layers_to_transform", "[28, 29, 30, 31]"}})));
   CHECK(last.plan.learning_layers == 4);
   CHECK(lists_part(last.report.assumed, "layers 28 to 31"));
   CHECK(lists_part(
-      job_of(axolotl(with(kLora, {{"peft_layers_to_transform", "[0, 31]"}}))).report.left_out,
+      job_of_training(axolotl(with_keys(kLora, {{"peft_layers_to_transform", "[0, 31]"}})))
+          .report.left_out,
       "others cannot"));
-  CHECK(job_of(axolotl(with(kLora, {{"peft_use_dora", "true"}}))).plan.tuning == Tuning::dora);
+  CHECK(job_of_training(axolotl(with_keys(kLora, {{"peft_use_dora", "true"}}))).plan.tuning ==
+        Tuning::dora);
 }
 
 TEST_CASE("axolotl's preferences, rewards, kernels and DeepSpeed") {
-  const auto job = [](const Keys& keys) { return job_of(axolotl(with(kLora, keys))); };
+  const auto job = [](const Keys& keys) {
+    return job_of_training(axolotl(with_keys(kLora, keys)));
+  };
   CHECK(job({{"rl", "dpo"}}).plan.objective == Objective::dpo);
   CHECK(job({{"rl", "ipo"}}).plan.objective == Objective::dpo);
   CHECK(job({{"reward_model", "true"}}).plan.objective == Objective::reward);
@@ -271,12 +282,12 @@ TEST_CASE("axolotl's preferences, rewards, kernels and DeepSpeed") {
 
 TEST_CASE("what axolotl can and nobody prices is refused by name") {
   const auto refusal = [](const Keys& keys) {
-    return error_text([&] { (void)job_of(axolotl(keys)); });
+    return error_text([&] { (void)job_of_training(axolotl(keys)); });
   };
   CHECK(refusal({{"lisa_n_layers", "4"}}).find("LISA") != std::string::npos);
-  CHECK(refusal(with(kLora, {{"relora_steps", "150"}})).find("ReLoRA") != std::string::npos);
+  CHECK(refusal(with_keys(kLora, {{"relora_steps", "150"}})).find("ReLoRA") != std::string::npos);
   CHECK(lists_part(
-      job_of(axolotl({{"unfrozen_parameters", "[\"^lm_head.weight$\"]"}})).report.left_out,
+      job_of_training(axolotl({{"unfrozen_parameters", "[\"^lm_head.weight$\"]"}})).report.left_out,
       "--unfrozen-parameters"));
 }
 

@@ -5,15 +5,10 @@
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
 #include "models/layers/parameters.hpp"
-#include "tests/error_text.hpp"
-#include "tests/hw/base/temporary_folder.hpp"
+#include "tests/cli/imported_script.hpp"
 
 namespace prequel {
 namespace {
-
-std::string fixture(const std::string& name) {
-  return std::string(PREQUEL_FIXTURES "/") + name;
-}
 
 Transformer model_of(const std::string& name) {
   const auto translated = translate_model(fixture(name));

@@ -6,14 +6,6 @@
 namespace prequel {
 namespace {
 
-ImportedJob job_of_yaml(const std::string& text) {
-  return job_of_files({{"c.yaml", text}});
-}
-
-const std::string kShape = "num_layers: 24\nhidden_size: 2048\nnum_attention_heads: 16\n";
-const std::string kFlags =
-    "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
-    "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
 const std::string kLlama =
     R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "vocab_size": 32000,
         "num_attention_heads": 32, "intermediate_size": 11008, "max_position_embeddings": 4096})";
@@ -104,13 +96,13 @@ TEST_CASE("NeMo's own words are read") {
 }
 
 TEST_CASE("keys and values are in groups where a configuration has both switch and number") {
-  CHECK(job_of_yaml(kShape + "group_query_attention: true\nnum_query_groups: 4\n").model.kv_heads ==
-        4);
+  CHECK(job_of_yaml(kSmallShape + "group_query_attention: true\nnum_query_groups: 4\n")
+            .model.kv_heads == 4);
 }
 
 TEST_CASE("widths of gated MLPs follow what is said of them") {
-  CHECK(job_of_yaml(kShape + "activation_func: swiglu\n").model.ffn_hidden == 5440);
-  CHECK(job_of_yaml(kShape + "swiglu: true\nmultiple_of: 256\n").model.ffn_hidden == 5632);
+  CHECK(job_of_yaml(kSmallShape + "activation_func: swiglu\n").model.ffn_hidden == 5440);
+  CHECK(job_of_yaml(kSmallShape + "swiglu: true\nmultiple_of: 256\n").model.ffn_hidden == 5632);
   CHECK(job_of_yaml("d_model: 2048\nn_layers: 16\nn_heads: 16\nmlp_ratio: 8\n"
                     "activation_type: swiglu\n")
             .model.ffn_hidden == 8192);
@@ -171,16 +163,16 @@ TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a com
   CHECK(job.plan.pp == 1);
   CHECK(job.model.linear_bias == false);
   CHECK(job.model.vocab == 50257);
-  CHECK(lists_part(job_of_yaml(kShape + "optimizer: {type: onebitadam}\n").report.left_out,
+  CHECK(lists_part(job_of_yaml(kSmallShape + "optimizer: {type: onebitadam}\n").report.left_out,
                    "--optimizer onebitadam is not modelled"));
   CHECK(error_text([] {
-          (void)job_of_yaml(kShape + "attention_config: [[[\"mamba\"], 24]]\n");
+          (void)job_of_yaml(kSmallShape + "attention_config: [[[\"mamba\"], 24]]\n");
         }).find("layers without attention") != std::string::npos);
 }
 
 TEST_CASE("experts of Megatron-DeepSpeed are in every second layer") {
   const auto with = [](const std::string& flags) {
-    return job_of_script(kFlags + "--deepspeed --moe-expert-parallel-size 8 " + flags + "\n");
+    return job_of_script(kSmallLaunch + "--deepspeed --moe-expert-parallel-size 8 " + flags + "\n");
   };
   const ImportedJob job = with("--num-experts 16");
   CHECK(job.plan.ep == 8);
@@ -240,7 +232,7 @@ TEST_CASE("DeepSpeed's stage is known by its configuration's name where that is 
 
 TEST_CASE("experts and batches by the names of other programs") {
   const ImportedJob job =
-      job_of_script(kFlags +
+      job_of_script(kSmallLaunch +
                     "--num-experts 64 --moe-router-topk 6 --moe-intermediate-size 1408 "
                     "--first-k-dense-replace 1 --n-shared-experts 2\n");
   CHECK(job.model.experts.ffn_hidden == 1408);
@@ -262,11 +254,11 @@ TEST_CASE(
     "told") {
   for (const char* flags : {"--lora_r 8", "--use_peft True", "--q_lora True", "--lora-dim 128"}) {
     CAPTURE(flags);
-    CHECK(job_of_script(kFlags + flags + "\n").plan.tuning == Tuning::lora);
+    CHECK(job_of_script(kSmallLaunch + flags + "\n").plan.tuning == Tuning::lora);
   }
-  CHECK(job_of_script(kFlags + "--q_lora True\n").plan.base_precision == BaseFormat::nf4);
-  CHECK_FALSE(job_of_script(kFlags + "--q_lora False\n").plan.tuning);
-  CHECK(job_of_yaml(kShape + "model:\n  peft:\n    peft_scheme: lora\n").plan.tuning ==
+  CHECK(job_of_script(kSmallLaunch + "--q_lora True\n").plan.base_precision == BaseFormat::nf4);
+  CHECK_FALSE(job_of_script(kSmallLaunch + "--q_lora False\n").plan.tuning);
+  CHECK(job_of_yaml(kSmallShape + "model:\n  peft:\n    peft_scheme: lora\n").plan.tuning ==
         Tuning::lora);
   const ImportedJob full = job_of_files(
       {{"c.yaml", "finetuning_type: full\ncutoff_len: 2048\n"}, {"config.json", kLlama}});
@@ -339,9 +331,9 @@ TEST_CASE("a part of a node is no whole one") {
 }
 
 TEST_CASE("a stack with flash attention is assumed where DeepSpeed's have none") {
-  CHECK(job_of_script(kFlags + "--deepspeed --use-flash-attn-v2 --zero-stage 1\n").software ==
+  CHECK(job_of_script(kSmallLaunch + "--deepspeed --use-flash-attn-v2 --zero-stage 1\n").software ==
         "megatron-core-2024");
-  CHECK(job_of_script(kFlags + "--deepspeed --use-flash-attn-v2 --zero-stage 3\n").software ==
+  CHECK(job_of_script(kSmallLaunch + "--deepspeed --use-flash-attn-v2 --zero-stage 3\n").software ==
         "pytorch-fsdp2-2024");
 }
 
@@ -349,7 +341,7 @@ TEST_CASE("a script takes the stack of its cluster where that suits it") {
   ImportNames names;
   names.cluster = "dgx-h100";
   const auto stack = [&](const std::string& flags) {
-    return job_of_files({{"s.sh", kFlags + flags}}, names).software;
+    return job_of_files({{"s.sh", kSmallLaunch + flags}}, names).software;
   };
   CHECK(stack("--use-flash-attn --overlap-grad-reduce\n") == "megatron-core-2026");
   CHECK(stack("--deepspeed --zero-stage 1\n") == "megatron-deepspeed-2023");
@@ -385,7 +377,7 @@ TEST_CASE("GPT-NeoX's words for half precision and for Llama's MLP are read") {
   }
   const std::string small = R"({"launcher": "slurm", "tokenizer_type": "GPT2BPETokenizer"})";
   CHECK(job_of_files({{"a.yml", braces}, {"b.yml", small}}).model.layers == 24);
-  const ImportedJob residual = job_of_script(kFlags + "--mlp-type residual\n");
+  const ImportedJob residual = job_of_script(kSmallLaunch + "--mlp-type residual\n");
   CHECK(lists_part(residual.report.left_out, "--mlp-type changes"));
 }
 
@@ -489,7 +481,7 @@ TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker
   CHECK(fms.plan.zero == 3);
   CHECK(fms.plan.sharding_group == ShardingGroup::node);
   const ImportedJob docker =
-      job_of_script("docker run --gpus all image bash -c '" + kFlags + "'\n");
+      job_of_script("docker run --gpus all image bash -c '" + kSmallLaunch + "'\n");
   CHECK(docker.model.layers == 24);
   CHECK(docker.gpus == 32);
 }
@@ -518,13 +510,13 @@ TEST_CASE("names of shapes and layouts that nothing reads are told") {
         "--new-mlp-width 4: unknown, but may change the model, its layout or its memory; predicted "
         "without it");
   CHECK(report.left_out[1].starts_with("model.pp_size: "));
-  CHECK(
-      lists_part(job_of_script(kFlags + "--inner-ffn-dim 3\n").report.left_out, "--inner-ffn-dim"));
+  CHECK(lists_part(job_of_script(kSmallLaunch + "--inner-ffn-dim 3\n").report.left_out,
+                   "--inner-ffn-dim"));
 }
 
 TEST_CASE("files of Cerebras and of Python are refused as such") {
   CHECK(error_text([] {
-          (void)job_of_yaml(kShape + "runconfig:\n  num_csx: 1\n");
+          (void)job_of_yaml(kSmallShape + "runconfig:\n  num_csx: 1\n");
         }).find("Cerebras") != std::string::npos);
   CHECK(error_text([] {
           (void)job_of_files({{"c.py", "batch_size = 12\nfor x in y:\n  pass\n"}});
@@ -532,21 +524,21 @@ TEST_CASE("files of Cerebras and of Python are refused as such") {
 }
 
 TEST_CASE("a word that a known flag does not know is told") {
-  const ImportedJob job = job_of_script(kFlags +
+  const ImportedJob job = job_of_script(kSmallLaunch +
                                         "--position-embedding-type spiral --xielu "
                                         "--attention-backend auto --activation-func xielu\n");
   CHECK(lists_part(job.report.left_out, "--position-embedding-type spiral is not known"));
   CHECK(lists_part(job.report.left_out, "--activation-func xielu is not known"));
   CHECK(lists_part(job.report.left_out, "--xielu: unknown"));
   CHECK_FALSE(lists_part(job.report.left_out, "--attention-backend"));
-  CHECK(job_of_script(kFlags + "--position-embedding-type yarn\n").model.position ==
+  CHECK(job_of_script(kSmallLaunch + "--position-embedding-type yarn\n").model.position ==
         PositionEmbedding::rope);
 }
 
 TEST_CASE("fp8 that is off has the last word on its recipe") {
   const std::string fp8 = "precision: bf16\nfp8_hybrid: true\nfp8_e4m3: false\n";
-  CHECK(job_of_yaml(kShape + fp8 + "fp8: false\n").plan.precision == Precision::bf16);
-  CHECK(job_of_yaml(kShape + fp8 + "fp8: true\n").plan.precision == Precision::fp8);
+  CHECK(job_of_yaml(kSmallShape + fp8 + "fp8: false\n").plan.precision == Precision::bf16);
+  CHECK(job_of_yaml(kSmallShape + fp8 + "fp8: true\n").plan.precision == Precision::fp8);
   CHECK(
       job_of_yaml("model:\n  num_layers: 2\n  hidden_size: 64\n  fp8: false\n  fp8_hybrid: true\n")
           .plan.precision == Precision::bf16);
@@ -574,7 +566,7 @@ TEST_CASE("a configuration that a script writes is read, and nodes from so many 
   CHECK(job.plan.zero == 2);
   CHECK(job.plan.precision == Precision::bf16);
   CHECK(job.gpus == 16);
-  const ImportedJob mail = job_of_script(kFlags + "\ncat <<END\nSubject: done\n- [\nEND\n");
+  const ImportedJob mail = job_of_script(kSmallLaunch + "\ncat <<END\nSubject: done\n- [\nEND\n");
   CHECK(mail.model.layers == 24);
   CHECK(lists_part(mail.report.left_out, "(here-document): not YAML"));
   const std::string launch =
@@ -608,9 +600,9 @@ TEST_CASE("HyperPod's recipes: batches of a device, shards of some ranks") {
 }
 
 TEST_CASE("learning by reinforcement is told by its flags, and RWKV is refused") {
-  CHECK(lists_part(job_of_script(kFlags + "--advantage-estimator grpo\n").report.left_out,
+  CHECK(lists_part(job_of_script(kSmallLaunch + "--advantage-estimator grpo\n").report.left_out,
                    "learns by reinforcement"));
-  CHECK(refusal_of_script(kFlags + "--head_size_a 64\n").find("without attention") !=
+  CHECK(refusal_of_script(kSmallLaunch + "--head_size_a 64\n").find("without attention") !=
         std::string::npos);
 }
 

@@ -8,7 +8,7 @@
 namespace prequel {
 namespace {
 
-ImportedJob job_of(const std::string& config) {
+ImportedJob job_of_config(const std::string& config) {
   const TemporaryFolder folder;
   return import_files({folder.with("config.json", config)}).job;
 }
@@ -148,7 +148,7 @@ TEST_CASE("configs give the parameters of their checkpoints") {
   };
   for (const auto& one : known) {
     CAPTURE(std::string(one.config).substr(0, 40));
-    const ImportedJob job = job_of(one.config);
+    const ImportedJob job = job_of_config(one.config);
     REQUIRE(job.report.parameters);
     CHECK(static_cast<double>(*job.report.parameters) / 1e6 ==
           doctest::Approx(one.millions).epsilon(1e-4));
@@ -161,9 +161,9 @@ TEST_CASE("configs give the parameters of their checkpoints") {
 
 TEST_CASE("which layers have windows the config says, or the family") {
   const auto with = [](const std::string& more) {
-    return job_of(R"({"num_hidden_layers": 12, "hidden_size": 1024, "num_attention_heads": 8,
+    return job_of_config(R"({"num_hidden_layers": 12, "hidden_size": 1024, "num_attention_heads": 8,
                       "vocab_size": 32000, "max_position_embeddings": 32768, )" +
-                  more + "}")
+                         more + "}")
         .model;
   };
   CHECK(with(R"("model_type": "mistral", "sliding_window": 4096)").window == 4096);
@@ -183,11 +183,12 @@ TEST_CASE("which layers have windows the config says, or the family") {
 
 TEST_CASE("Llama 4 attends in chunks where it has rotary positions") {
   const auto with = [](const std::string& more) {
-    return job_of(R"({"model_type": "llama4_text", "num_hidden_layers": 8, "hidden_size": 1024,
+    return job_of_config(
+        R"({"model_type": "llama4_text", "num_hidden_layers": 8, "hidden_size": 1024,
                       "num_attention_heads": 8, "vocab_size": 32000, "intermediate_size": 2048,
                       "max_position_embeddings": 262144, "num_local_experts": 4,
                       "num_experts_per_tok": 1)" +
-                  more + "}");
+        more + "}");
   };
   const ImportedJob job = with(R"(, "attention_chunk_size": 8192, "no_rope_layers": [])");
   CHECK(job.model.chunk == 8192);
@@ -211,11 +212,11 @@ TEST_CASE("Llama 4 attends in chunks where it has rotary positions") {
 TEST_CASE("families that are no decoders of attention and MLPs are refused by name") {
   for (const char* type : {"zamba2", "rwkv", "t5", "longcat_flash_ngram"}) {
     const std::string text = error_text([&] {
-      (void)job_of(std::string(R"({"model_type": ")") + type + R"(", "hidden_size": 8})");
+      (void)job_of_config(std::string(R"({"model_type": ")") + type + R"(", "hidden_size": 8})");
     });
     CHECK(text.find("prequel models decoders of attention and MLPs") != std::string::npos);
   }
-  CHECK_NOTHROW((void)job_of(R"({"model_type": "llama", "hidden_size": 4096,
+  CHECK_NOTHROW((void)job_of_config(R"({"model_type": "llama", "hidden_size": 4096,
                                  "rope_scaling": {"limit": [0.0, Infinity]}})"));
 }
 
@@ -224,13 +225,13 @@ TEST_CASE("embeddings narrower than the model (OPT-350m) are refused by name") {
       "num_attention_heads": 16, "ffn_dim": 4096, "vocab_size": 50272,
       "max_position_embeddings": 2048, "word_embed_proj_dim": )";
   CHECK(error_text([&] {
-          (void)job_of(config + "512}");
+          (void)job_of_config(config + "512}");
         }).find("/word_embed_proj_dim: 512, but hidden_size is 1024; ") != std::string::npos);
-  CHECK_NOTHROW((void)job_of(config + "1024}"));
+  CHECK_NOTHROW((void)job_of_config(config + "1024}"));
 }
 
 TEST_CASE("soft-caps of Gemma 2 are the model's") {
-  const ImportedJob job = job_of(
+  const ImportedJob job = job_of_config(
       R"({"model_type": "gemma2", "num_hidden_layers": 2, "hidden_size": 256, "head_dim": 64,
           "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 512,
           "vocab_size": 1000, "max_position_embeddings": 512, "sliding_window": 256,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,10 @@
 #include "tests/hw/base/temporary_folder.hpp"
 
 namespace prequel {
+
+inline std::string fixture(const std::string& name) {
+  return std::string(PREQUEL_FIXTURES "/") + name;
+}
 
 /// A job that knows what other programs call its settings.
 inline ImportedJob job_with_names() {
@@ -36,9 +41,28 @@ inline ImportedJob job_of_files(const std::vector<std::pair<std::string, std::st
   return import_files(paths, names).job;
 }
 
+inline ImportedJob job_of_yaml(const std::string& yaml, ImportNames names = {}) {
+  return job_of_files({{"config.yaml", yaml}}, std::move(names));
+}
+
 inline ImportedJob job_of_script(const std::string& script, ImportNames names = {}) {
   return job_of_files({{"s.sh", script}}, std::move(names));
 }
+
+/// A script's arguments, and variables of the shell that calls it.
+inline ImportNames called_with(std::optional<std::string> arguments,
+                               std::vector<std::string> environment = {}) {
+  ImportNames names;
+  names.script = {std::move(arguments), std::move(environment)};
+  return names;
+}
+
+/// A model of 1.3 billion parameters, as a YAML and as the flags of a launch.
+inline const std::string kSmallShape =
+    "num_layers: 24\nhidden_size: 2048\nnum_attention_heads: 16\n";
+inline const std::string kSmallLaunch =
+    "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+    "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
 
 /// Returns the message about the script `s.sh` where it is refused, without its folder.
 inline std::string refusal_of_script(const std::string& script, const ImportNames& names = {}) {

@@ -10,14 +10,14 @@ namespace prequel {
 namespace {
 
 /// Returns the text below the prediction.
-std::string explained(const std::string& arguments) {
+std::string explained_kernels(const std::string& arguments) {
   const ProgramResult result = run_prequel("predict bloom-176b-jean-zay " + arguments);
   CHECK(result.status == 0);
   return result.out;
 }
 
 TEST_CASE("--explain tells a kernel's shape, work, limits and constants") {
-  const std::string text = explained("--explain mlp-in");
+  const std::string text = explained_kernels("--explain mlp-in");
   CHECK(text.find("\nmlp in, block forward: ") != std::string::npos);
   CHECK(text.find("8192 x 7168 x 14336 fp16 (m x n x k); 1.684 TFLOP, ") != std::string::npos);
   CHECK(text.find("tiled matrix product: ") != std::string::npos);
@@ -30,19 +30,18 @@ TEST_CASE("--explain tells a kernel's shape, work, limits and constants") {
 }
 
 TEST_CASE("a kernel that the device file does not name tells whose constants it takes") {
-  CHECK(explained("--explain softmax")
+  CHECK(explained_kernels("--explain softmax")
             .find("device.memory_bound.softmax: as fused_pointwise: well-fused kernels") !=
         std::string::npos);
 }
 
 TEST_CASE("constants that --set changed are told to be") {
-  CHECK(
-      explained("--explain qkv --set device.gemm.efficiency=0.5").find("; some changed by --set") !=
-      std::string::npos);
+  CHECK(explained_kernels("--explain qkv --set device.gemm.efficiency=0.5")
+            .find("; some changed by --set") != std::string::npos);
 }
 
 TEST_CASE("--verbose lists all kernels with what binds each") {
-  const std::string text = explained("--verbose");
+  const std::string text = explained_kernels("--verbose");
   for (const char* kernel : {"\n  qkv, block forward ", "\n  logits, head backward ",
                              "\n  mlp all-reduce, block recompute ", "matrix rate", "links"}) {
     CAPTURE(kernel);
@@ -112,14 +111,14 @@ TEST_CASE("an unknown kernel is refused with the nearest and the list") {
 }
 
 TEST_CASE("the JSON answer holds the kernels that were asked for") {
-  const auto answer = nlohmann::json::parse(explained("--json --explain logits"));
+  const auto answer = nlohmann::json::parse(explained_kernels("--json --explain logits"));
   CHECK(answer.at("kernels").size() == 3);
   const auto& first = answer["kernels"][0];
   CHECK(first.at("name") == "logits");
   CHECK(first.at("count") == 64);
   CHECK(first.at("binding") == "matrix rate");
   CHECK(first.at("origin").get<std::string>().starts_with("fitted to "));
-  CHECK_FALSE(nlohmann::json::parse(explained("--json")).contains("kernels"));
+  CHECK_FALSE(nlohmann::json::parse(explained_kernels("--json")).contains("kernels"));
 }
 
 }  // namespace

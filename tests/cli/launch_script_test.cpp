@@ -11,11 +11,7 @@
 namespace prequel {
 namespace {
 
-std::string fixture(const std::string& name) {
-  return std::string(PREQUEL_FIXTURES "/") + name;
-}
-
-ImportedJob job_of(const std::string& name) {
+ImportedJob job_of_fixture(const std::string& name) {
   const Library library({PREQUEL_SOURCE_DIR "/data"});
   return import_files({fixture(name)}, {{}, {}, &library}).job;
 }
@@ -27,7 +23,7 @@ TEST_CASE("every way to ask for 8 nodes of 8 devices is understood") {
         "slurm-variables.slurm", "torchrun.sh", "torch-launch.sh", "deepspeed-launcher.sh",
         "one-string.sh", "appended.sh", "loop.sh"}) {
     CAPTURE(name);
-    const ImportedJob job = job_of(name);
+    const ImportedJob job = job_of_fixture(name);
     CHECK(job.gpus == 64);
     CHECK(job.plan.nodes == 8);
     CHECK(job.plan.dp == 16);
@@ -37,13 +33,13 @@ TEST_CASE("every way to ask for 8 nodes of 8 devices is understood") {
     CHECK(job.model.vocab == 50257);
     CHECK(job.plan.precision == Precision::bf16);
   }
-  CHECK(job_of("mpirun.sh").gpus == 64);
-  CHECK(job_of("mpirun.sh").plan.dp == 16);
-  CHECK(job_of("slurm-gres-type.slurm").device_type == "h100");
+  CHECK(job_of_fixture("mpirun.sh").gpus == 64);
+  CHECK(job_of_fixture("mpirun.sh").plan.dp == 16);
+  CHECK(job_of_fixture("slurm-gres-type.slurm").device_type == "h100");
 }
 
 TEST_CASE("a Llama script gives grouped queries, a gated MLP and interleaved stages") {
-  const ImportedJob job = job_of("llama-2-70b.sh");
+  const ImportedJob job = job_of_fixture("llama-2-70b.sh");
   CHECK(job.model.kv_heads == 8);
   CHECK(job.model.mlp == Mlp::swiglu);
   CHECK(job.model.norm == Norm::rms_norm);
@@ -57,7 +53,7 @@ TEST_CASE("a Llama script gives grouped queries, a gated MLP and interleaved sta
 }
 
 TEST_CASE("Megatron-DeepSpeed's flags for a Llama model are understood") {
-  const ImportedJob job = job_of("llama-megatron-deepspeed.sh");
+  const ImportedJob job = job_of_fixture("llama-megatron-deepspeed.sh");
   CHECK(job.model.kv_heads == 8);
   CHECK(job.model.position == PositionEmbedding::rope);
   CHECK(job.model.norm == Norm::rms_norm);
@@ -68,13 +64,13 @@ TEST_CASE("Megatron-DeepSpeed's flags for a Llama model are understood") {
 }
 
 TEST_CASE("a gated MLP without a width has Megatron's, query groups need their switch") {
-  const ImportedJob job = job_of("swiglu-default-width.sh");
+  const ImportedJob job = job_of_fixture("swiglu-default-width.sh");
   CHECK(job.model.ffn_hidden == 10880);
   CHECK_FALSE(job.model.kv_heads);
 }
 
 TEST_CASE("variables and arrays may be appended to") {
-  const ImportedJob job = job_of("appended.sh");
+  const ImportedJob job = job_of_fixture("appended.sh");
   CHECK(job.plan.recompute == Recompute::selective);
   CHECK(job.plan.sequence_parallel == true);
   CHECK(job.plan.zero == 1);
@@ -82,15 +78,15 @@ TEST_CASE("variables and arrays may be appended to") {
 }
 
 TEST_CASE("whether the host waits for each kernel is read from the environment") {
-  CHECK(job_of("bigscience-176b.slurm").launch == Launch::blocking);
-  const ImportedJob job = job_of("torchrun.sh");
+  CHECK(job_of_fixture("bigscience-176b.slurm").launch == Launch::blocking);
+  const ImportedJob job = job_of_fixture("torchrun.sh");
   CHECK(job.launch == Launch::async);
   CHECK(std::count(job.report.assumed.begin(), job.report.assumed.end(),
                    "software.launch async: no CUDA_LAUNCH_BLOCKING=1") == 1);
 }
 
 TEST_CASE("variables that cannot be known are named, and nothing is made up for them") {
-  const ImportedJob job = job_of("unresolved.sh");
+  const ImportedJob job = job_of_fixture("unresolved.sh");
   CHECK_FALSE(job.plan.nodes);
   CHECK_FALSE(job.plan.dp);
   CHECK(std::count(job.report.ignored.begin(), job.report.ignored.end(),
@@ -414,7 +410,7 @@ TEST_CASE("what is no decoder of attention and MLPs is refused by its flag") {
 }
 
 TEST_CASE("a mixture of experts is read by its flags") {
-  const ImportedJob job = job_of("mixture.sh");
+  const ImportedJob job = job_of_fixture("mixture.sh");
   CHECK(job.model.experts.count == 8);
   CHECK(job.model.experts.top_k == 2);
   REQUIRE(job.report.active_parameters);

@@ -5,15 +5,10 @@
 #include <sstream>
 
 #include "calibrate/validate/measured_runs.hpp"
-#include "cli/import/foreign_file.hpp"
-#include "tests/error_text.hpp"
+#include "tests/cli/imported_script.hpp"
 
 namespace prequel {
 namespace {
-
-std::string fixture(const std::string& name) {
-  return std::string(PREQUEL_FIXTURES "/") + name;
-}
 
 Import import_named(const std::vector<std::string>& names) {
   std::vector<std::string> files;

@@ -12,12 +12,12 @@ ImportedJob trained(const std::string& settings, ImportNames names = {}) {
                        std::move(names));
 }
 
-const std::string kModel =
+const std::string kMaxTextModel =
     "base_emb_dim=2048 base_num_query_heads=16 base_num_kv_heads=8 base_mlp_dim=8192 "
     "base_num_decoder_layers=16 vocab_size=32000 decoder_block=llama2 max_target_length=4096 ";
 
 TEST_CASE("MaxText's axes within and between nodes are degrees of a plan") {
-  const ImportedJob job = trained(kModel +
+  const ImportedJob job = trained(kMaxTextModel +
                                   "per_device_batch_size=2 ici_fsdp_parallelism=4 "
                                   "ici_tensor_parallelism=2 dcn_data_parallelism=4 "
                                   "dcn_pipeline_parallelism=2 remat_policy=full");
@@ -50,7 +50,7 @@ TEST_CASE("an axis of MaxText may take what is left, and parts of a sequence cou
   CHECK(job.plan.precision == Precision::fp8);
   CHECK(job.plan.recompute == Recompute::selective);
   CHECK(job.plan.recompute_modules == WordSet<RecomputeModule>{RecomputeModule::save_qkv_proj});
-  const ImportedJob open = trained(kModel + "per_device_batch_size=2");
+  const ImportedJob open = trained(kMaxTextModel + "per_device_batch_size=2");
   CHECK_FALSE(open.plan.gbs);
   CHECK(lists(open.report.left_out,
               "MaxText's degrees: an axis takes the remaining devices; --nodes N and --cluster "
@@ -61,7 +61,7 @@ TEST_CASE("degrees of MaxText beyond all measure are left open") {
   for (const char* degree : {"0", "-2", "99999999999", "x"}) {
     CAPTURE(degree);
     const ImportedJob job =
-        trained(kModel + "per_device_batch_size=1e300 ici_fsdp_parallelism=" + degree +
+        trained(kMaxTextModel + "per_device_batch_size=1e300 ici_fsdp_parallelism=" + degree +
                 " ici_tensor_parallelism=1048576");
     CHECK_FALSE(job.plan.gbs);
   }

@@ -19,38 +19,41 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 McpSession session(const std::string& folder = {}) {
   return {{{PREQUEL_SOURCE_DIR "/data"}, nullptr, nullptr, {}}, {folder}};
 }
 
-Json asked(const std::string& method, const Json& params, const McpSession& of = session()) {
-  const Json message{{"jsonrpc", "2.0"}, {"id", 7}, {"method", method}, {"params", params}};
+OrderedJson asked(const std::string& method, const OrderedJson& params,
+                  const McpSession& of = session()) {
+  const OrderedJson message{{"jsonrpc", "2.0"}, {"id", 7}, {"method", method}, {"params", params}};
   const auto reply = answer_message(message.dump(), of);
   REQUIRE(reply);
   CHECK(reply->find('\n') == std::string::npos);
-  Json json = Json::parse(*reply);
+  OrderedJson json = OrderedJson::parse(*reply);
   CHECK(json.at("id") == 7);
   return json;
 }
 
-Json tool(const std::string& name, const Json& arguments, const McpSession& of = session()) {
+OrderedJson tool(const std::string& name, const OrderedJson& arguments,
+                 const McpSession& of = session()) {
   return asked("tools/call", {{"name", name}, {"arguments", arguments}}, of).at("result");
 }
 
 TEST_CASE("a client says hello, lists the tools and is answered") {
-  const Json hello = asked("initialize", {{"protocolVersion", "2024-11-05"},
-                                          {"capabilities", Json::object()},
-                                          {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
+  const OrderedJson hello =
+      asked("initialize", {{"protocolVersion", "2024-11-05"},
+                           {"capabilities", OrderedJson::object()},
+                           {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
   CHECK(hello.at("result").at("protocolVersion") == "2024-11-05");
   CHECK(hello.at("result").at("serverInfo").at("name") == "prequel");
   CHECK_FALSE(
       answer_message(R"({"jsonrpc":"2.0","method":"notifications/initialized"})", session()));
-  CHECK(asked("ping", Json::object()).at("result") == Json::object());
+  CHECK(asked("ping", OrderedJson::object()).at("result") == OrderedJson::object());
   std::vector<std::string> names;
-  const Json listed = asked("tools/list", Json::object());
-  for (const Json& each : listed.at("result").at("tools")) {
+  const OrderedJson listed = asked("tools/list", OrderedJson::object());
+  for (const OrderedJson& each : listed.at("result").at("tools")) {
     names.push_back(each.at("name"));
     CHECK(each.at("inputSchema").at("type") == "object");
     CHECK(each.at("annotations").at("openWorldHint") == false);
@@ -59,34 +62,35 @@ TEST_CASE("a client says hello, lists the tools and is answered") {
   CHECK(names == std::vector<std::string>{"predict", "search", "compare", "explain", "validate",
                                           "calibrate_runs", "import", "show"});
   CHECK(listed.dump().size() <= 15'000);
-  const Json& predict = listed.at("result").at("tools")[0].at("inputSchema").at("properties");
+  const OrderedJson& predict =
+      listed.at("result").at("tools")[0].at("inputSchema").at("properties");
   CHECK(predict.at("tp").at("type") == "integer");
-  CHECK(predict.at("recompute").at("enum") == Json{"none", "selective", "full"});
+  CHECK(predict.at("recompute").at("enum") == OrderedJson{"none", "selective", "full"});
   CHECK(predict.at("more").at("description").get<std::string>().find("vpp") != std::string::npos);
 }
 
 TEST_CASE("an answer costs an agent a few kilobytes, and the whole one as many as it has") {
-  const Json question{{"model", "llama-3-70b"},
-                      {"cluster", "dgx-h100"},
-                      {"nodes", 16},
-                      {"gbs", 512},
-                      {"seq_len", 8192}};
-  Json plan = question;
+  const OrderedJson question{{"model", "llama-3-70b"},
+                             {"cluster", "dgx-h100"},
+                             {"nodes", 16},
+                             {"gbs", 512},
+                             {"seq_len", 8192}};
+  OrderedJson plan = question;
   plan["tp"] = 8;
   plan["pp"] = 4;
   plan["more"] = {{"vpp", 4}};
-  const Json predicted = tool("predict", plan);
+  const OrderedJson predicted = tool("predict", plan);
   CHECK(predicted.at("isError") == false);
   CHECK(predicted.dump().size() <= 2'500);
   CHECK(predicted.at("structuredContent").at("plan").at("vpp") == 4);
-  const Json found = tool("search", question);
+  const OrderedJson found = tool("search", question);
   CHECK(found.dump().size() <= 4'000);
-  const Json& answer = found.at("structuredContent");
+  const OrderedJson& answer = found.at("structuredContent");
   CHECK(answer.at("plans").size() == 5);
   CHECK(answer.at("plans")[1].at("plan").size() < answer.at("plans")[0].at("plan").size());
   CHECK(answer.at("recommendation").at("text").get<std::string>().starts_with("Take rank 1, "));
   plan["detail"] = true;
-  const Json whole = tool("predict", plan);
+  const OrderedJson whole = tool("predict", plan);
   CHECK(whole.at("structuredContent").at("plan").contains("dispatcher"));
   plan["more"] = {{"vppp", 4}};
   CHECK(tool("predict", plan).at("content")[0].at("text").get<std::string>().find("did you mean") !=
@@ -94,39 +98,40 @@ TEST_CASE("an answer costs an agent a few kilobytes, and the whole one as many a
 }
 
 TEST_CASE("tools answer what the program answers, in short") {
-  const Json predicted = tool("predict", {{"job", "bloom-176b-jean-zay"}});
+  const OrderedJson predicted = tool("predict", {{"job", "bloom-176b-jean-zay"}});
   CHECK(predicted.at("isError") == false);
-  const Json& answer = predicted.at("structuredContent");
-  const Json whole = Json::parse(run_prequel("predict bloom-176b-jean-zay --json").out);
+  const OrderedJson& answer = predicted.at("structuredContent");
+  const OrderedJson whole =
+      OrderedJson::parse(run_prequel("predict bloom-176b-jean-zay --json").out);
   CHECK(answer.at("sec_per_iter").get<double>() ==
         doctest::Approx(whole.at("sec_per_iter").get<double>()).epsilon(1e-3));
   CHECK(answer.at("memory").at("verdict") == "fits");
   CHECK(predicted.at("content")[0].at("text").get<std::string>().find("s per iteration") !=
         std::string::npos);
   CHECK(answer.dump().size() < whole.dump().size());
-  const Json found =
+  const OrderedJson found =
       tool("search",
            {{"model", "bloom-176b"}, {"cluster", "jean-zay-a100"}, {"nodes", 48}, {"gbs", 2048}});
   CHECK(found.at("structuredContent").at("plans").size() == 5);
-  const Json beside = tool("compare", {{"a", "bloom-176b-jean-zay"}, {"b", {{"mbs", 1}}}});
+  const OrderedJson beside = tool("compare", {{"a", "bloom-176b-jean-zay"}, {"b", {{"mbs", 1}}}});
   CHECK(beside.at("structuredContent").at("differences")[0].at("path") == "plan.mbs");
   const std::string table = PREQUEL_SOURCE_DIR "/data/runs/bigscience-jz-a100.csv";
-  const Json rows = tool("validate", {{"runs", {table}}}).at("structuredContent").at("runs");
+  const OrderedJson rows = tool("validate", {{"runs", {table}}}).at("structuredContent").at("runs");
   CHECK(rows.size() == 10);
   CHECK(std::abs(rows[0].at("error").at("sec_per_iter").get<double>()) >=
         std::abs(rows[9].at("error").at("sec_per_iter").get<double>()));
-  const Json why = tool("explain", {{"job", "bloom-176b-jean-zay"}, {"explain", "mlp-in"}});
+  const OrderedJson why = tool("explain", {{"job", "bloom-176b-jean-zay"}, {"explain", "mlp-in"}});
   CHECK(why.at("structuredContent").at("kernels")[0].contains("binding"));
-  CHECK(tool("show", Json::object()).at("structuredContent").contains("clusters"));
+  CHECK(tool("show", OrderedJson::object()).at("structuredContent").contains("clusters"));
 }
 
 TEST_CASE(
     "a plan that does not fit is told with the nearest one that does, as the program tells it") {
-  const Json told =
+  const OrderedJson told =
       tool("predict", {{"job", "bloom-176b-jean-zay"}, {"mbs", 8}, {"recompute", "none"}});
-  const Json& near = told.at("structuredContent").at("memory").at("nearest");
-  const Json whole =
-      Json::parse(run_prequel("predict bloom-176b-jean-zay --mbs 8 --recompute none --json").out);
+  const OrderedJson& near = told.at("structuredContent").at("memory").at("nearest");
+  const OrderedJson whole = OrderedJson::parse(
+      run_prequel("predict bloom-176b-jean-zay --mbs 8 --recompute none --json").out);
   CHECK(near.at("flags") == whole.at("memory").at("nearest").at("flags"));
   CHECK(near.at("fits_probability") >= 0.95);
   CHECK(told.at("content")[0].at("text").get<std::string>().find(
@@ -135,28 +140,30 @@ TEST_CASE(
 }
 
 TEST_CASE("what prequel refuses comes with its remedy, what the protocol refuses with a code") {
-  const Json refused = tool("predict", {{"job", "bloom-176b-jean-zai"}});
+  const OrderedJson refused = tool("predict", {{"job", "bloom-176b-jean-zai"}});
   CHECK(refused.at("isError") == true);
   CHECK(refused.at("content")[0].at("text").get<std::string>().find("did you mean") !=
         std::string::npos);
-  const auto code = [](const Json& reply) { return reply.at("error").at("code"); };
-  for (const Json& question :
-       {Json{{"name", "predcit"}}, Json{{"name", "predict"}, {"arguments", {{"tpp", 8}}}}}) {
-    const Json reply = asked("tools/call", question).at("result");
+  const auto code = [](const OrderedJson& reply) { return reply.at("error").at("code"); };
+  for (const OrderedJson& question :
+       {OrderedJson{{"name", "predcit"}},
+        OrderedJson{{"name", "predict"}, {"arguments", {{"tpp", 8}}}}}) {
+    const OrderedJson reply = asked("tools/call", question).at("result");
     CHECK(reply.at("isError") == true);
     CHECK(reply.at("content")[0].at("text").get<std::string>().find("did you mean") !=
           std::string::npos);
   }
-  CHECK(code(asked("tools/call", Json::object())) == -32602);
-  CHECK(code(asked("resources/list", Json::object())) == -32601);
-  CHECK(code(Json::parse(*answer_message("{", session()))) == -32700);
-  CHECK(code(Json::parse(*answer_message("[1]", session()))) == -32600);
-  CHECK(code(Json::parse(*answer_message(R"({"id":1})", session()))) == -32600);
-  CHECK(code(Json::parse(*answer_message(R"({"id":1,"method":"ping"})", session()))) == -32600);
+  CHECK(code(asked("tools/call", OrderedJson::object())) == -32602);
+  CHECK(code(asked("resources/list", OrderedJson::object())) == -32601);
+  CHECK(code(OrderedJson::parse(*answer_message("{", session()))) == -32700);
+  CHECK(code(OrderedJson::parse(*answer_message("[1]", session()))) == -32600);
+  CHECK(code(OrderedJson::parse(*answer_message(R"({"id":1})", session()))) == -32600);
+  CHECK(code(OrderedJson::parse(*answer_message(R"({"id":1,"method":"ping"})", session()))) ==
+        -32600);
 }
 
 TEST_CASE("what a tool cannot do without is named") {
-  const Json refused = tool("calibrate_runs", Json::object());
+  const OrderedJson refused = tool("calibrate_runs", OrderedJson::object());
   CHECK(refused.at("isError") == true);
   CHECK(refused.at("content")[0].at("text") == "files: missing");
 }
@@ -209,13 +216,13 @@ TEST_CASE("a call that takes longer than it may is refused, and the next one ans
 TEST_CASE("answers are saved in the folder that was opened, and nowhere else") {
   const TemporaryFolder folder;
   const McpSession open = session(folder / ".");
-  const Json question{{"job", "bloom-176b-jean-zay"}, {"save_as", "answer.json"}};
+  const OrderedJson question{{"job", "bloom-176b-jean-zay"}, {"save_as", "answer.json"}};
   CHECK(tool("predict", question, open).at("isError") == false);
-  CHECK(Json::parse(read_file(folder / "answer.json")).contains("stages"));
+  CHECK(OrderedJson::parse(read_file(folder / "answer.json")).contains("stages"));
   std::filesystem::create_symlink("/tmp/elsewhere", folder / "link");
   for (const char* name : {"../x", "/tmp/x", "", ".hidden", "a/b", "link", "."}) {
     CAPTURE(name);
-    const Json wrong{{"job", "bloom-176b-jean-zay"}, {"save_as", name}};
+    const OrderedJson wrong{{"job", "bloom-176b-jean-zay"}, {"save_as", name}};
     CHECK(tool("predict", wrong, open).at("isError") == true);
   }
   CHECK(tool("predict", question).at("isError") == true);
@@ -225,15 +232,16 @@ TEST_CASE("a fit writes a data folder that was not there into the folder that wa
   const TemporaryFolder folder;
   const McpSession open = session(folder / ".");
   const std::string table = PREQUEL_SOURCE_DIR "/data/runs/deepspeed-zero-a100-40gb.csv";
-  const Json question{{"files", {table}}, {"fit", "host"}, {"folds", 1}, {"save_data_as", "ours"}};
-  const Json fitted = tool("calibrate_runs", question, open);
+  const OrderedJson question{
+      {"files", {table}}, {"fit", "host"}, {"folds", 1}, {"save_data_as", "ours"}};
+  const OrderedJson fitted = tool("calibrate_runs", question, open);
   CHECK(fitted.at("isError") == false);
   CHECK(fitted.at("structuredContent").at("constants").size() > 0);
   CHECK(std::filesystem::is_directory(folder / "ours/software"));
   CHECK(tool("calibrate_runs", question, open).at("isError") == true);  // it is there now
   for (const char* name : {"../x", "/tmp/x", "", ".", "a/b"}) {
     CAPTURE(name);
-    Json wrong = question;
+    OrderedJson wrong = question;
     wrong["save_data_as"] = name;
     CHECK(tool("calibrate_runs", wrong, open).at("isError") == true);
   }
@@ -258,9 +266,9 @@ TEST_CASE("hostile lines get errors, and the server goes on") {
     }
     CAPTURE(line);
     const auto reply = answer_message(line, session());
-    if (reply) CHECK(Json::parse(*reply).at("jsonrpc") == "2.0");
+    if (reply) CHECK(OrderedJson::parse(*reply).at("jsonrpc") == "2.0");
   }
-  CHECK(Json::parse(*answer_message(std::string(100000, '['), session())).contains("error"));
+  CHECK(OrderedJson::parse(*answer_message(std::string(100000, '['), session())).contains("error"));
 }
 
 TEST_CASE("the program serves a session over its stdin and stdout") {
@@ -277,8 +285,8 @@ TEST_CASE("the program serves a session over its stdin and stdout") {
   CHECK(result.status == 0);
   CHECK(result.err.empty());
   std::istringstream lines(result.out);
-  std::vector<Json> replies;
-  for (std::string line; std::getline(lines, line);) replies.push_back(Json::parse(line));
+  std::vector<OrderedJson> replies;
+  for (std::string line; std::getline(lines, line);) replies.push_back(OrderedJson::parse(line));
   REQUIRE(replies.size() == 3);
   CHECK(replies[1].at("id") == "a");
   CHECK(replies[1].at("result").at("structuredContent").at("jobs").size() > 0);

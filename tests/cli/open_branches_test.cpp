@@ -6,7 +6,7 @@
 namespace prequel {
 namespace {
 
-const std::string kLaunch =
+const std::string kOpenLaunch =
     "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers $LAYERS --hidden-size "
     "$HIDDEN --num-attention-heads 32 --seq-length 2048 --vocab-size 50257 --micro-batch-size "
     "${MBS} $pr_options\n";
@@ -19,13 +19,7 @@ const std::string kPositional =
     "elif [ $MODEL_SIZE = 70B ]; then\n  LAYERS=80\n  HIDDEN=8192\nfi\n"
     "if [ $PR = fp16 ]; then\n  pr_options=\"--fp16\"\n"
     "elif [ $PR = bf16 ]; then\n  pr_options=\"--bf16\"\nfi\n" +
-    kLaunch;
-
-ImportNames with(std::optional<std::string> arguments, std::vector<std::string> environment = {}) {
-  ImportNames names;
-  names.script = {std::move(arguments), std::move(environment)};
-  return names;
-}
+    kOpenLaunch;
 
 TEST_CASE("a chain that decides the size of the model is refused with its alternatives") {
   CHECK(refusal_of_script(kPositional) ==
@@ -34,23 +28,23 @@ TEST_CASE("a chain that decides the size of the model is refused with its altern
   const std::string named =
       "case ${MODEL_SIZE} in\n 7B) LAYERS=32; HIDDEN=4096;;\n 13B) LAYERS=40; HIDDEN=5120;;\n"
       " *) echo unknown; exit 1;;\nesac\n" +
-      kLaunch;
+      kOpenLaunch;
   CHECK(refusal_of_script(named) ==
         "s.sh: ${MODEL_SIZE} decides --num-layers (32, 40): 7B or 13B; --env MODEL_SIZE=7B says "
         "it");
-  CHECK(job_of_script(named, with({}, {"MODEL_SIZE=13B", "MBS=2"})).model.layers == 40);
-  CHECK(refusal_of_script(named, with({}, {"MODEL_SIZE"})) ==
+  CHECK(job_of_script(named, called_with({}, {"MODEL_SIZE=13B", "MBS=2"})).model.layers == 40);
+  CHECK(refusal_of_script(named, called_with({}, {"MODEL_SIZE"})) ==
         "--env MODEL_SIZE: expected NAME=VALUE");
 }
 
 TEST_CASE("--args are the script's arguments") {
-  const ImportedJob job = job_of_script(kPositional, with("dsw 13B 4 bf16"));
+  const ImportedJob job = job_of_script(kPositional, called_with("dsw 13B 4 bf16"));
   CHECK(job.model.layers == 40);
   CHECK(job.model.hidden == 5120);
   CHECK(job.plan.mbs == 4);
   CHECK(job.plan.precision == Precision::bf16);
-  CHECK(job_of_script("echo $# \"$@\"\nMBS=${9:-2}\nLAYERS=${1:-24}\nHIDDEN=2048\n" + kLaunch,
-                      with(""))
+  CHECK(job_of_script("echo $# \"$@\"\nMBS=${9:-2}\nLAYERS=${1:-24}\nHIDDEN=2048\n" + kOpenLaunch,
+                      called_with(""))
             .model.layers == 24);
 }
 
@@ -60,12 +54,12 @@ TEST_CASE("options that a loop takes from the arguments are taken") {
       "while [[ $# -gt 0 ]]; do\n  case $1 in\n"
       "    -m|--mbs) MBS=$2; shift 2;;\n    -z) ZERO=$2; shift; shift;;\n"
       "    *) echo unknown; exit 1;;\n  esac\ndone\n" +
-      kLaunch.substr(0, kLaunch.size() - 1) + " --zero-stage $ZERO --deepspeed\n";
+      kOpenLaunch.substr(0, kOpenLaunch.size() - 1) + " --zero-stage $ZERO --deepspeed\n";
   const ImportedJob alone = job_of_script(script);
   CHECK(alone.plan.mbs == 1);
   CHECK(alone.plan.zero == 1);
   CHECK(lists(alone.report.assumed, "MBS stays 1: prequel cannot tell whether it becomes $2"));
-  const ImportedJob job = job_of_script(script, with("-z 2 --mbs 8"));
+  const ImportedJob job = job_of_script(script, called_with("-z 2 --mbs 8"));
   CHECK(job.plan.mbs == 8);
   CHECK(job.plan.zero == 2);
 }
@@ -74,20 +68,20 @@ TEST_CASE("of branches that exclude each other one is read, and which is told") 
   const std::string chain =
       "if [ $DO = true ]; then\n  pr_options=\"--use-distributed-optimizer --bf16\"\n"
       "elif [ $DO = false ]; then\n  pr_options=\"--fp16\"\nfi\nLAYERS=24\nHIDDEN=2048\nMBS=1\n" +
-      kLaunch;
+      kOpenLaunch;
   const ImportedJob job = job_of_script(chain);
   CHECK(job.plan.zero == 1);
   CHECK(job.plan.precision == Precision::bf16);
   CHECK_FALSE(job.says("--fp16"));
   CHECK(lists(job.report.assumed,
               "$DO is not known: read as for true, of true or false; --env DO=true says it"));
-  CHECK(job_of_script(chain, with({}, {"DO=false"})).plan.zero == 0);
+  CHECK(job_of_script(chain, called_with({}, {"DO=false"})).plan.zero == 0);
 }
 
 TEST_CASE("where branches leave nothing out, the last is read, one that ends the script is not") {
   const std::string sizes = "LAYERS=24\nHIDDEN=2048\n";
   const auto mbs = [&](const std::string& branches) {
-    return job_of_script(sizes + branches + kLaunch).plan.mbs;
+    return job_of_script(sizes + branches + kOpenLaunch).plan.mbs;
   };
   CHECK(mbs("if [ -f fast ]; then MBS=4; else MBS=2; fi\n") == 2);
   CHECK(mbs("if [ -f fast ]; then MBS=4; else exit 1; fi\n") == 4);
@@ -99,9 +93,10 @@ TEST_CASE("where branches leave nothing out, the last is read, one that ends the
 }
 
 TEST_CASE("commands of branches that exclude each other are not added up") {
-  const ImportedJob job = job_of_script(
-      "LAYERS=24\nHIDDEN=2048\nMBS=1\nif [ -n \"$FAST\" ]; then\n" + kLaunch.substr(0, 8) +
-      " pretrain_gpt.py --fp16\nelse\n" + kLaunch.substr(0, kLaunch.size() - 1) + " --bf16\nfi\n");
+  const ImportedJob job =
+      job_of_script("LAYERS=24\nHIDDEN=2048\nMBS=1\nif [ -n \"$FAST\" ]; then\n" +
+                    kOpenLaunch.substr(0, 8) + " pretrain_gpt.py --fp16\nelse\n" +
+                    kOpenLaunch.substr(0, kOpenLaunch.size() - 1) + " --bf16\nfi\n");
   CHECK(job.plan.precision == Precision::bf16);
   CHECK(job.model.layers == 24);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kSearch =
+const std::string kParetoSearch =
     "search --model bloom-176b --cluster jean-zay-a100 --nodes 24,36,48 --gbs 2048 --risk 0 "
     "--unfold ";
 
@@ -29,8 +29,8 @@ Cost cost_of(const Json& plan) {
 }
 
 TEST_CASE("the Pareto front is of all plans, though only the best are listed") {
-  const Json all = Json::parse(run_prequel(kSearch + "--top 100000 --json").out);
-  const Json few = Json::parse(run_prequel(kSearch + "--top 1 --json").out);
+  const Json all = Json::parse(run_prequel(kParetoSearch + "--top 100000 --json").out);
+  const Json few = Json::parse(run_prequel(kParetoSearch + "--top 1 --json").out);
   REQUIRE(few.at("plans").size() == 1);
   CHECK(few.at("pareto") == all.at("pareto"));
   std::set<int> front;
@@ -51,7 +51,7 @@ TEST_CASE("the Pareto front is of all plans, though only the best are listed") {
 }
 
 TEST_CASE("--pareto shows it below the best") {
-  const std::string text = run_prequel(kSearch + "--pareto --top 1").out;
+  const std::string text = run_prequel(kParetoSearch + "--pareto --top 1").out;
   CHECK(text.find(" plans that no other beats in time, memory and nodes at once\n"
                   "  rank  nodes  dp  tp  pp  vpp  mbs   gbs  zero  recompute  schedule  sec/it   "
                   "GiB\n"

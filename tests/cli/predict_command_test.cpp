@@ -200,7 +200,7 @@ TEST_CASE("another convention counts other FLOPs in the same time") {
   CHECK(megatron.at("tflops_per_gpu") != own.at("tflops_per_gpu"));
 }
 
-std::string refusal(const std::string& arguments) {
+std::string refusal_of_prediction(const std::string& arguments) {
   const ProgramResult result = run_prequel("predict " + arguments);
   CHECK(result.status == 2);
   CHECK(result.out.empty());
@@ -208,23 +208,25 @@ std::string refusal(const std::string& arguments) {
 }
 
 TEST_CASE("bad values name flag, field and what would do, with status 2") {
-  CHECK(refusal("bloom-176b-jean-zay --tp eight") ==
+  CHECK(refusal_of_prediction("bloom-176b-jean-zay --tp eight") ==
         "prequel: bloom-176b-jean-zay: /plan/tp: expected a whole number from 1 to 8192, got "
         "\"eight\" (from --tp)\n");
-  CHECK(refusal("bloom-176b-jean-zay --dp 7") ==
+  CHECK(refusal_of_prediction("bloom-176b-jean-zay --dp 7") ==
         "prequel: plan: tp 8 x pp 6 x dp 7 = 336 ranks, but 48 nodes of jean-zay-a100 have 384 "
         "GPUs; dp 8 would do\n"
         "prequel: plan: gbs 2048: not a multiple of dp 7 x mbs 4 = 28; 2044 or 2072 would do\n");
-  CHECK(refusal("bloom-176b-jean-zay --flops megatron") ==
+  CHECK(refusal_of_prediction("bloom-176b-jean-zay --flops megatron") ==
         "prequel: --flops megatron: unknown convention (did you mean \"megatron-hw\"?); prequel, "
         "megatron-hw, bs-noemb, "
         "mosaic-2023, mosaic-2023-star and causal are known\n");
-  CHECK(refusal("bloom-176b-jean-zay --set plan") == "prequel: --set plan: expected PATH=VALUE\n");
+  CHECK(refusal_of_prediction("bloom-176b-jean-zay --set plan") ==
+        "prequel: --set plan: expected PATH=VALUE\n");
 }
 
 TEST_CASE("plans that cannot be priced are refused with what would do") {
-  CHECK(refusal("--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
-                "optimizer") ==
+  CHECK(refusal_of_prediction(
+            "--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
+            "optimizer") ==
         "prequel: plan: offload: cluster selene says nothing of its hosts (host.memory and "
         "host.memory_bandwidth); offload none would do, or both keys, such as "
         "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"\n");
@@ -232,7 +234,8 @@ TEST_CASE("plans that cannot be priced are refused with what would do") {
                   "optimizer --set cluster.host.memory='1 TB' --set "
                   "cluster.host.memory_bandwidth='200 GB/s'")
             .at("sec_per_iter") > 0);
-  CHECK(refusal("--model llama-2-7b --cluster dgx-h100 --nodes 4 --gbs 256 --precision fp32") ==
+  CHECK(refusal_of_prediction(
+            "--model llama-2-7b --cluster dgx-h100 --nodes 4 --gbs 256 --precision fp32") ==
         "prequel: plan: attention flash: has no fp32 kernels; precision bf16 or fp16 would do, or "
         "attention unfused or fused-softmax\n");
 }
@@ -247,24 +250,24 @@ TEST_CASE("the help lists every schedule") {
 }
 
 TEST_CASE("unknown names cite the flag or the file that has them") {
-  CHECK(refusal("bloom-176b-jean-zay --cluster jean-zay-a10") ==
+  CHECK(refusal_of_prediction("bloom-176b-jean-zay --cluster jean-zay-a10") ==
         "prequel: --cluster: unknown cluster \"jean-zay-a10\" (did you mean \"jean-zay-a100\"?); "
         "prequel show clusters lists them\n");
-  CHECK(refusal("bloom-176b-jean-zya") ==
+  CHECK(refusal_of_prediction("bloom-176b-jean-zya") ==
         "prequel: unknown job \"bloom-176b-jean-zya\" (did you mean \"bloom-176b-jean-zay\"?); "
         "prequel show jobs lists them\n");
   const TemporaryFolder folder;
   const std::string job = folder.with("job.json", R"({"model": "bloom-176", "plan": {"gbs": 1}})");
-  CHECK(refusal(job) == "prequel: " + job +
-                            ": /model: unknown model \"bloom-176\" (did you mean "
-                            "\"bloom-176b\"?); prequel show models lists them\n");
+  CHECK(refusal_of_prediction(job) == "prequel: " + job +
+                                          ": /model: unknown model \"bloom-176\" (did you mean "
+                                          "\"bloom-176b\"?); prequel show models lists them\n");
 }
 
 TEST_CASE("a missing or broken job file is refused") {
-  CHECK(refusal("/no/such.json") == "prequel: /no/such.json: no such file\n");
+  CHECK(refusal_of_prediction("/no/such.json") == "prequel: /no/such.json: no such file\n");
   const TemporaryFolder folder;
   const std::string job = folder.with("job.json", "{\"model\": ");
-  CHECK(refusal(job).starts_with("prequel: " + job + ": line 1, column "));
+  CHECK(refusal_of_prediction(job).starts_with("prequel: " + job + ": line 1, column "));
 }
 
 TEST_CASE("a slow node, degraded links and jitter tell another time beside the predicted one") {
@@ -312,7 +315,7 @@ TEST_CASE("contention tells what gets in each other's way, and what that adds to
                 seconds("sec_per_iter"), seconds("links_s"), seconds("overlap_s"),
                 seconds("launches_s"))) != std::string::npos);
   CHECK_FALSE(predicted("bloom-176b-jean-zay").contains("contention"));
-  CHECK(refusal("bloom-176b-jean-zay --contention --jitter 0.1") ==
+  CHECK(refusal_of_prediction("bloom-176b-jean-zay --contention --jitter 0.1") ==
         "prequel: --contention: plays one rank for all of a stage, so it cannot say what slow "
         "nodes or jitter do; ask for them by themselves\n");
 }
@@ -338,16 +341,17 @@ TEST_CASE("a job may ask what if, and flags replace what it says") {
   CHECK(asked(job(R"({"jitter": 0.5, "seed": 3})") + " --jitter 0.02 --samples 4") == drawn);
 
   const std::string bad = job(R"({"jiter": 0.02, "slow_nodes": {"seven": 0.5}, "samples": 3})");
-  CHECK(refusal(bad) == "prequel: " + bad +
-                            ": /what_if/slow_nodes/seven: expected the number of a "
-                            "node as key, such as \"7\"\nprequel: " +
-                            bad + ": /what_if/samples: has no effect without jitter\nprequel: " +
-                            bad + ": /what_if/jiter: unknown key; did you mean \"jitter\"?\n");
+  CHECK(refusal_of_prediction(bad) ==
+        "prequel: " + bad +
+            ": /what_if/slow_nodes/seven: expected the number of a "
+            "node as key, such as \"7\"\nprequel: " +
+            bad + ": /what_if/samples: has no effect without jitter\nprequel: " + bad +
+            ": /what_if/jiter: unknown key; did you mean \"jitter\"?\n");
 }
 
 TEST_CASE("bad values of what-if flags are refused with what would do") {
   const auto refused = [](const std::string& flags) {
-    return refusal("bloom-176b-jean-zay " + flags);
+    return refusal_of_prediction("bloom-176b-jean-zay " + flags);
   };
   CHECK(refused("--slow-node 7") == "prequel: --slow-node 7: expected NODE:SPEED, such as 7:0.9\n");
   CHECK(

@@ -14,7 +14,7 @@ std::string value(const std::string& text, const std::string& path) {
   return found == values.end() ? "absent" : found->second;
 }
 
-ImportedJob job_of(const std::string& python, ImportNames names = {}) {
+ImportedJob job_of_python(const std::string& python, ImportNames names = {}) {
   return job_of_files({{"c.py", python}}, std::move(names));
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("what only a run would tell is kept as its text") {
   CHECK(value("x = 1 / 0\n", "x") == "$1 / 0");
   CHECK(value("d = dict(a=not b, c=2)\n", "d.c") == "2");
   CHECK(error_text([] {
-          (void)job_of("n_layer = depth()\nblock_size = 64\nn_embd = 64\n");
+          (void)job_of_python("n_layer = depth()\nblock_size = 64\nn_embd = 64\n");
         }).find("--num-layers is left out: $depth() could not be resolved") != std::string::npos);
 }
 
@@ -97,7 +97,7 @@ const std::string kNano =
 
 TEST_CASE("nanoGPT's accumulation steps are of all ranks, and its defaults are told") {
   const ImportNames one{"dgx-a100", {}, {}, {{"plan.nodes", "1"}}};
-  const ImportedJob job = job_of(kNano, one);
+  const ImportedJob job = job_of_python(kNano, one);
   CHECK(job.plan.mbs == 12);
   CHECK(job.plan.dp == 8);
   CHECK(job.plan.gbs == 480);
@@ -107,14 +107,14 @@ TEST_CASE("nanoGPT's accumulation steps are of all ranks, and its defaults are t
   CHECK(lists(job.report.assumed,
               "n_layer 12, n_head 12, n_embd 768, vocab_size 50304, bias False, dtype bfloat16: "
               "nanoGPT's, as the configuration does not say it"));
-  CHECK(job_of(kNano, {"dgx-a100", {}, {}, {{"plan.nodes", "4"}}}).plan.gbs == 480);
+  CHECK(job_of_python(kNano, {"dgx-a100", {}, {}, {{"plan.nodes", "4"}}}).plan.gbs == 480);
   const ImportedJob both = job_of_files(
       {{"r.sh", "torchrun --nproc_per_node=8 train.py config/c.py --batch_size=4\n"},
        {"c.py", kNano + "n_layer = 48\nn_embd = 1600\nn_head = 25\ndtype = 'float16'\n"}});
   CHECK(both.plan.gbs == 160);
   CHECK(both.plan.precision == Precision::fp16);
   CHECK(both.model.layers == 48);
-  CHECK(job_of(kNano + "bias = True\n", one).model.linear_bias == true);
+  CHECK(job_of_python(kNano + "bias = True\n", one).model.linear_bias == true);
   CHECK(refusal_of_script("torchrun --nproc_per_node=8 train.py config/c.py\n")
             .find("names the configuration config/c.py") != std::string::npos);
 }
@@ -137,11 +137,11 @@ std::string internevo(const std::string& model, const std::string& parallel) {
 
 TEST_CASE("InternEvo's configuration gives model, batches and degrees") {
   const ImportNames names{"dgx-a100", {}, {}, {{"plan.nodes", "4"}}};
-  const ImportedJob job =
-      job_of(internevo("checkpoint=0.5, num_chunks=1",
-                       "zero1=dict(size=8), tensor=dict(size=1, mode=\"mtp\"), "
-                       "pipeline=dict(size=2, interleaved_overlap=True), weight=dict(size=1)"),
-             names);
+  const ImportedJob job = job_of_python(
+      internevo("checkpoint=0.5, num_chunks=1",
+                "zero1=dict(size=8), tensor=dict(size=1, mode=\"mtp\"), "
+                "pipeline=dict(size=2, interleaved_overlap=True), weight=dict(size=1)"),
+      names);
   CHECK(job.model.layers == 32);
   CHECK(job.model.ffn_hidden == 11008);
   CHECK(job.model.mlp == Mlp::swiglu);
@@ -159,21 +159,21 @@ TEST_CASE("InternEvo's configuration gives model, batches and degrees") {
   CHECK(job.software == "internevo-2023");
   CHECK(job.plan.sharding_group == ShardingGroup::node);
   const ImportedJob isp =
-      job_of(internevo("checkpoint=False",
-                       "zero1=dict(size=-1), tensor=dict(size=2, mode=\"isp\"), weight=4"),
-             names);
+      job_of_python(internevo("checkpoint=False",
+                              "zero1=dict(size=-1), tensor=dict(size=2, mode=\"isp\"), weight=4"),
+                    names);
   CHECK(isp.plan.cp == 2);
   CHECK(isp.plan.cp_comm == ContextComm::a2a);
   CHECK(isp.plan.zero == 3);
   for (const char* all : {"zero1=dict(size=-1), tensor=2", "zero1=32, tensor=1", "tensor=2"}) {
-    CHECK(job_of(internevo("checkpoint=True", all), names).plan.sharding_group ==
+    CHECK(job_of_python(internevo("checkpoint=True", all), names).plan.sharding_group ==
           ShardingGroup::all);
   }
   CHECK(isp.plan.gbs == 128);
   CHECK(has(isp.report.left_out, "parallel.weight 4"));
-  const ImportedJob few = job_of(internevo("checkpoint=True", "zero1=4, tensor=1"), names);
+  const ImportedJob few = job_of_python(internevo("checkpoint=True", "zero1=4, tensor=1"), names);
   CHECK(has(few.report.left_out, "groups that each hold all states"));
-  CHECK(job_of(internevo("checkpoint=True", "zero1=1, tensor=1"), names).plan.zero == 0);
+  CHECK(job_of_python(internevo("checkpoint=True", "zero1=1, tensor=1"), names).plan.zero == 0);
 }
 
 }  // namespace

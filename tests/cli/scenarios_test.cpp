@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kBloom = "--model bloom-176b --cluster jean-zay-a100 --gbs 2048 ";
+const std::string kBloomRuns = "--model bloom-176b --cluster jean-zay-a100 --gbs 2048 ";
 const std::string kTable = "--cluster jean-zay-a100 --gbs 2048 --tp 8 ";
 
 Json answered(const std::string& command) {
@@ -47,26 +47,26 @@ double seconds(const Json& answer) {
 }
 
 TEST_CASE("S1: 52 nodes with 4 in reserve, and what if only 18 are left") {
-  const Json full = answered("search " + kBloom + "--nodes 52 --reserve 4");
+  const Json full = answered("search " + kBloomRuns + "--nodes 52 --reserve 4");
   CHECK(full.at("plans")[0].at("plan").at("nodes") == 48);
-  const Json rest = answered("search " + kBloom + "--nodes 18");
+  const Json rest = answered("search " + kBloomRuns + "--nodes 18");
   CHECK(rest.at("plans")[0].at("plan").at("nodes") == 18);
   CHECK(seconds(rest.at("plans")[0]) > seconds(full.at("plans")[0]));
 }
 
 TEST_CASE("S3: more stages than blocks, or a stage without one, are refused with what would do") {
   const ProgramResult search = run_prequel(
-      "search " + kBloom + "--nodes 48 --tp 4 --pp 96 --mbs 1 --zero 1 --recompute full");
+      "search " + kBloomRuns + "--nodes 48 --tp 4 --pp 96 --mbs 1 --zero 1 --recompute full");
   CHECK(search.status == 1);
   CHECK(search.out.find("No plan is legal. The nearest:") != std::string::npos);
   CHECK(search.out.find("pp 96: more pipeline stages than the model's 70 layers; at most pp 70 "
                         "does, or at least 96") != std::string::npos);
-  const ProgramResult predict = run_prequel("predict " + kBloom + "--nodes 48 --tp 4 --pp 96");
+  const ProgramResult predict = run_prequel("predict " + kBloomRuns + "--nodes 48 --tp 4 --pp 96");
   CHECK(predict.status == 2);
   CHECK(predict.err ==
         "prequel: plan: pp 96: more pipeline stages than the model's 70 layers; at most pp 70 "
         "does, or at least 96 layers\n");
-  const ProgramResult empty = run_prequel("predict " + kBloom +
+  const ProgramResult empty = run_prequel("predict " + kBloomRuns +
                                           "--nodes 48 --tp 8 --pp 48 "
                                           "--set model.num_hidden_layers=52");
   CHECK(empty.status == 2);

@@ -5,10 +5,6 @@
 namespace prequel {
 namespace {
 
-const std::string kFlags =
-    "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
-    "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
-
 TEST_CASE("lines of a here-document that go on are one command") {
   const ImportedJob job = job_of_script(
       "read -r -d '' command <<EOF\npretrain_gpt.py --use-flash-attn \\\n --num-layers 24 \\\n"
@@ -28,15 +24,15 @@ TEST_CASE("a known beginning is cut off a command of any length") {
 }
 
 TEST_CASE("Fugaku's processes of a node are no nodes") {
-  const ImportedJob job =
-      job_of_script("#PJM -L \"node=8x9x8\"\n#PJM --mpi \"max-proc-per-node=1\"\nmpirun -np 576 " +
-                    kFlags.substr(kFlags.find("pretrain")) + "--tensor-model-parallel-size 6\n");
+  const ImportedJob job = job_of_script(
+      "#PJM -L \"node=8x9x8\"\n#PJM --mpi \"max-proc-per-node=1\"\nmpirun -np 576 " +
+      kSmallLaunch.substr(kSmallLaunch.find("pretrain")) + "--tensor-model-parallel-size 6\n");
   CHECK(job.plan.nodes == 576);
   CHECK(job.plan.dp == 96);
 }
 
 TEST_CASE("what a comment would set by default is not assumed") {
-  const ImportedJob job = job_of_script("#export LEVEL=${LEVEL:-2}\n" + kFlags);
+  const ImportedJob job = job_of_script("#export LEVEL=${LEVEL:-2}\n" + kSmallLaunch);
   CHECK_FALSE(lists_part(job.report.assumed, "LEVEL"));
   CHECK(job_of_script("#SBATCH --nodes=${NODES:-3}\nsrun x.py --num-layers 2 --hidden-size 64\n")
             .plan.nodes == 3);
@@ -44,7 +40,7 @@ TEST_CASE("what a comment would set by default is not assumed") {
 
 TEST_CASE("a switch that nothing sets is off, and what else is added unseen is named") {
   const std::string begin = "ARGS=(--tensor-model-parallel-size 2)\n";
-  const std::string end = "fi\n" + kFlags + "${ARGS[@]}\n";
+  const std::string end = "fi\n" + kSmallLaunch + "${ARGS[@]}\n";
   const ImportedJob job = job_of_script(
       begin + "if [ \"$SEQ_PAR\" != false ]; then ARGS+=(--sequence-parallel)\n" + end);
   CHECK(job.plan.sequence_parallel == true);
@@ -81,21 +77,21 @@ TEST_CASE("a comment that shows lines of a log makes no log of a script") {
   const ImportedJob job = job_of_script(
       "# {'train_runtime': 5268.8, 'train_samples_per_second': 0.949, 'train_steps_per_second': "
       "0.119, 'train_loss': 0.117, 'epoch': 5.0}\n" +
-      kFlags);
+      kSmallLaunch);
   CHECK(job.model.layers == 24);
   CHECK(job.plan.nodes == 4);
 }
 
 TEST_CASE("which layers have experts is told where that was lost") {
   const ImportedJob job =
-      job_of_script(kFlags + "--num-experts 8 --moe-router-topk 2 --moe-layer-freq --bf16");
+      job_of_script(kSmallLaunch + "--num-experts 8 --moe-router-topk 2 --moe-layer-freq --bf16");
   CHECK(lists(job.report.left_out,
               "--moe-layer-freq: has no value here; predicted with experts in all layers"));
 }
 
 TEST_CASE("MindSpeed-LLM's windows, soft-caps and norms behind a block") {
   const ImportedModel model =
-      job_of_script(kFlags +
+      job_of_script(kSmallLaunch +
                     "--interleave-sliding-window 4096 --attn-logit-softcapping 50.0 "
                     "--output-logit-softcapping 30.0 --post-norm")
           .model;

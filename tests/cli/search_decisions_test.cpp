@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json searched(const std::string& arguments) {
+Json decided(const std::string& arguments) {
   const ProgramResult result = run_prequel("search " + arguments + " --json");
   CAPTURE(result.err);
   REQUIRE(result.status == 0);
@@ -27,7 +27,7 @@ const std::string kSmall = "--model gpt-7.5b --gbs 512 --seq-len 2048 --pp 1,2,4
 TEST_CASE("a deadline is met by every plan, with the fewest GPUs and the least cost told") {
   const std::string arguments =
       kSmall + "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d --price 2 --top 40";
-  const Json answer = searched(arguments);
+  const Json answer = decided(arguments);
   REQUIRE(answer.at("plans").size() > 3);
   for (const Json& plan : answer.at("plans")) {
     CHECK(plan.at("days") <= 30.0);
@@ -38,13 +38,13 @@ TEST_CASE("a deadline is met by every plan, with the fewest GPUs and the least c
           doctest::Approx(400e-6 * plan.at("gpu_hours").get<double>()));
   }
   const Json& within = answer.at("within");
-  const Json cheapest = searched(kSmall +
-                                 "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d "
-                                 "--price 2 --objective cost --top 1")
+  const Json cheapest = decided(kSmall +
+                                "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d "
+                                "--price 2 --objective cost --top 1")
                             .at("plans")[0];
   CHECK(within.at("cheapest").at("cost") == cheapest.at("cost"));
   const Json fewest =
-      searched(kSmall + "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d --fewest-gpus")
+      decided(kSmall + "--cluster selene --max-nodes 16 --tokens 2e11 --within 30d --fewest-gpus")
           .at("plans")[0];
   CHECK(within.at("fewest_gpus").at("plan") == fewest.at("plan"));
   // One node less is not in time.
@@ -60,7 +60,7 @@ TEST_CASE("a deadline is met by every plan, with the fewest GPUs and the least c
 
 TEST_CASE("the fewest GPUs come first, the fastest plan of them before the others") {
   const Json plans =
-      searched(kSmall + "--cluster selene --max-nodes 4 --fewest-gpus --top 20").at("plans");
+      decided(kSmall + "--cluster selene --max-nodes 4 --fewest-gpus --top 20").at("plans");
   for (std::size_t i = 1; i < plans.size(); ++i) {
     const auto key = [](const Json& plan) {
       return std::pair(plan.at("plan").at("gpus").get<int>(),
@@ -72,8 +72,8 @@ TEST_CASE("the fewest GPUs come first, the fastest plan of them before the other
 
 TEST_CASE("with a risk only plans are told that fit with that probability") {
   const std::string arguments = "--model bloom-176b --cluster jean-zay-a100 --gbs 2048 --nodes 48 ";
-  const Json all = searched(arguments + "--risk 0 --unfold --top 10");
-  const Json safe = searched(arguments + "--risk 0.9 --unfold --top 10");
+  const Json all = decided(arguments + "--risk 0 --unfold --top 10");
+  const Json safe = decided(arguments + "--risk 0.9 --unfold --top 10");
   for (const Json& plan : safe.at("plans")) CHECK(plan.at("fits_probability") >= 0.9);
   // The first plan of all that is safe is the first of the safe ones.
   for (const Json& plan : all.at("plans")) {
@@ -84,12 +84,12 @@ TEST_CASE("with a risk only plans are told that fit with that probability") {
   CHECK(run_prequel("search " + arguments + "--risk 1.5").status == 2);
 }
 
-const std::string kLlama =
+const std::string kLlamaSearch =
     "--model llama-3-70b --cluster dgx-h100 --nodes 16 --gbs 512 --seq-len 8192 ";
 
 TEST_CASE("plans that surely fit are ranked, one of each family, and what risk gains is told") {
-  const Json answer = searched(kLlama);
-  const Json all = searched(kLlama + "--risk 0 --unfold --top 30");
+  const Json answer = decided(kLlamaSearch);
+  const Json all = decided(kLlamaSearch + "--risk 0 --unfold --top 30");
   std::set<int> families;
   for (const Json& plan : answer.at("plans")) {
     CHECK(plan.at("fits_probability") >= 0.95);
@@ -108,7 +108,7 @@ TEST_CASE("plans that surely fit are ranked, one of each family, and what risk g
 }
 
 TEST_CASE("a search ends with what to take, what if memory runs out, and what to measure") {
-  const Json answer = searched(kLlama);
+  const Json answer = decided(kLlamaSearch);
   const Json& what = answer.at("recommendation");
   const Json& plans = answer.at("plans");
   CHECK(what.at("plan") == plans[0].at("plan"));
@@ -122,7 +122,7 @@ TEST_CASE("a search ends with what to take, what if memory runs out, and what to
 }
 
 TEST_CASE("columns that are the same in all rows stand above the table, which fits the terminal") {
-  const std::string text = run_prequel("search " + kLlama).out;
+  const std::string text = run_prequel("search " + kLlamaSearch).out;
   CHECK(text.find("  in all rows: nodes 16, ") != std::string::npos);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) CHECK(display_width(line) <= 120);
@@ -132,7 +132,7 @@ TEST_CASE("columns that are the same in all rows stand above the table, which fi
 
 TEST_CASE("another kind of plan has a row where it is within reach") {
   std::set<std::tuple<bool, int, int>> kinds;
-  const Json answer = searched(kLlama);
+  const Json answer = decided(kLlamaSearch);
   for (const Json& plan : answer.at("plans")) {
     const Json& its = plan.at("plan");
     kinds.insert({its.at("zero") == 3, its.at("tp").get<int>(), its.at("pp").get<int>()});
@@ -141,9 +141,9 @@ TEST_CASE("another kind of plan has a row where it is within reach") {
 }
 
 TEST_CASE("several clusters are searched at once, each at its price") {
-  const Json answer = searched(kSmall +
-                               "--cluster selene,dgx-a100 --max-nodes 4 --tokens 1e11 --price-of "
-                               "selene=2 --price-of dgx-a100=1.5 --objective cost --top 6");
+  const Json answer = decided(kSmall +
+                              "--cluster selene,dgx-a100 --max-nodes 4 --tokens 1e11 --price-of "
+                              "selene=2 --price-of dgx-a100=1.5 --objective cost --top 6");
   REQUIRE(answer.at("clusters").size() == 2);
   std::int64_t fitting = 0;
   for (const Json& cluster : answer.at("clusters")) fitting += cluster.at("fitting").get<int>();
@@ -192,7 +192,7 @@ TEST_CASE("values asked for that no plan takes are named, with the rule in their
 TEST_CASE("a tensor group that a model's heads cannot have is told with what would do") {
   const std::string asked = "--model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 ";
   CHECK(
-      searched(asked + "--seq-len 4096 --tp 5,8").at("warnings")[0] ==
+      decided(asked + "--seq-len 4096 --tp 5,8").at("warnings")[0] ==
       "--tp 5: no legal plan has it; plan: tp 5: heads 32 is not a multiple of it; tp 4 would do");
   const ProgramResult none = run_prequel("search " + asked + "--seq-len 4096 --tp 3");
   CHECK(none.status == 1);
@@ -201,7 +201,7 @@ TEST_CASE("a tensor group that a model's heads cannot have is told with what wou
 }
 
 TEST_CASE("one recipe goes with those of several precisions that it is of") {
-  const Json answer = searched(
+  const Json answer = decided(
       "--model llama-3-8b --cluster dgx-b200 --nodes 1 --gbs 64 --seq-len 4096 --precision "
       "bf16,fp8 --fp8-recipe mxfp8");
   CHECK(answer.at("warnings")[0] ==
@@ -214,7 +214,7 @@ TEST_CASE("what a search is asked in vain is told, as it is of one plan") {
   const std::string asked =
       "--model llama-3-8b --cluster dgx-h100 --nodes 2 --gbs 64 --seq-len 4096 ";
   const auto warnings = [&](const std::string& more) {
-    return searched(asked + more).at("warnings");
+    return decided(asked + more).at("warnings");
   };
   CHECK(warnings("").empty());
   CHECK(warnings("--dispatcher deepep") ==
@@ -277,8 +277,8 @@ TEST_CASE("a search takes its own table back as plans, and finds the same again"
 
 TEST_CASE("a value that is listed twice is searched once") {
   const auto considered = [](const std::string& axes) {
-    return searched("--model llama-3-8b --cluster dgx-h100 --nodes 1 --gbs 64 --seq-len 4096 " +
-                    axes)
+    return decided("--model llama-3-8b --cluster dgx-h100 --nodes 1 --gbs 64 --seq-len 4096 " +
+                   axes)
         .at("considered");
   };
   CHECK(considered("--tp 2,2 --sequence-parallel on,on --recompute none,none --overlap tp/tp") ==
@@ -291,7 +291,7 @@ TEST_CASE("a switch says what rows of a table of plans leave out") {
       "--model llama-3-8b --cluster dgx-h100 --gbs 128 --seq-len 4096 --plans " +
       folder.with("plans.csv", "nodes,tp,pp\n1,2,2\n");
   const auto splits = [&](const std::string& flag) {
-    return searched(asked + flag).at("plans")[0].at("plan").at("sequence_parallel");
+    return decided(asked + flag).at("plans")[0].at("plan").at("sequence_parallel");
   };
   CHECK(splits(" --sequence-parallel on") == true);
   CHECK(splits(" --sequence-parallel off") == false);
@@ -314,7 +314,7 @@ TEST_CASE("chunks that are asked for bring their schedule, as in a single plan")
       "--recompute full ";
   const Json one = Json::parse(run_prequel("predict " + plan + "--json").out);
   CHECK(one.at("plan").at("schedule") == "interleaved-1f1b");
-  const Json best = searched(plan).at("plans")[0];
+  const Json best = decided(plan).at("plans")[0];
   CHECK(best.at("plan").at("schedule") == "interleaved-1f1b");
   CHECK(best.at("sec_per_iter").get<double>() <= one.at("sec_per_iter").get<double>());
 }
@@ -336,7 +336,7 @@ TEST_CASE("what would deal 126 layers to 64 chunks is named") {
 }
 
 TEST_CASE("a model with experts is searched over the axes of experts by default") {
-  const Json answer = searched(
+  const Json answer = decided(
       "--model qwen3-30b-a3b --cluster nvidia-dgx-h100 --nodes 2 --gbs 256 --seq-len 4096 --top 3");
   const Json& plan = answer.at("plans")[0].at("plan");
   CHECK(plan.at("ep") > 1);

@@ -11,12 +11,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kBloom =
+const std::string kBloomShapes =
     "search --model bloom-176b --cluster jean-zay-a100 --nodes 48 --gbs 2048 ";
 
 TEST_CASE("shapes are searched at a constant number of parameters, and the answer says which") {
-  const ProgramResult result =
-      run_prequel(kBloom + "--layers 60:84 --hidden 13312,13824,14336 --tp 4,8 --top 1000 --json");
+  const ProgramResult result = run_prequel(
+      kBloomShapes + "--layers 60:84 --hidden 13312,13824,14336 --tp 4,8 --top 1000 --json");
   CHECK(result.status == 0);
   const Json answer = Json::parse(result.out);
   CHECK(answer.at("shapes").at("combinations") == 75);
@@ -35,18 +35,18 @@ TEST_CASE("shapes are searched at a constant number of parameters, and the answe
 
 TEST_CASE("layers, hidden and heads are columns where they are free, and names in --require") {
   const ProgramResult result =
-      run_prequel(kBloom + "--layers 68:72 --tp 8 --pp 12 --require 'layers % pp == 0'");
+      run_prequel(kBloomShapes + "--layers 68:72 --tp 8 --pp 12 --require 'layers % pp == 0'");
   CHECK(result.status == 0);
   CHECK(result.out.find("5 of 5 shapes searched: those of 176.2e9 parameters, give or take 5 %") !=
         std::string::npos);
   CHECK(result.out.find("in all rows: layers 72, hidden 14336, heads 112, nodes 48, ") !=
         std::string::npos);
-  const ProgramResult free = run_prequel(kBloom + "--layers 68:72 --tp 8 --pp 6,12 --risk 0");
+  const ProgramResult free = run_prequel(kBloomShapes + "--layers 68:72 --tp 8 --pp 6,12 --risk 0");
   CHECK(free.out.find("  rank  layers  ") != std::string::npos);
 }
 
 TEST_CASE("a shape that the model cannot have is illegal, with what would do") {
-  const ProgramResult result = run_prequel(kBloom + "--heads 60");
+  const ProgramResult result = run_prequel(kBloomShapes + "--heads 60");
   CHECK(result.status == 1);
   CHECK(result.out.find("No plan is legal. The nearest:\n"
                         "  70 layers of 14336, 60 heads: nodes 48 gbs 2048\n"
@@ -56,7 +56,7 @@ TEST_CASE("a shape that the model cannot have is illegal, with what would do") {
 
 TEST_CASE("a layout that is explained says of which shape its best plan is") {
   const ProgramResult result =
-      run_prequel(kBloom + "--layers 69:72 --tp 8 --pp 6,12 --top 1 --explain pp=6");
+      run_prequel(kBloomShapes + "--layers 69:72 --tp 8 --pp 6,12 --top 1 --explain pp=6");
   CHECK(result.status == 0);
   CHECK(result.out.find(" behind the best\n  69 layers of 14336, 112 heads: 48 nodes, dp 8 tp 8 pp "
                         "6 ") != std::string::npos);
@@ -86,8 +86,8 @@ TEST_CASE("plans of a table that are not legal are told beside those that are, a
 TEST_CASE("flags that every row of a table overrules are told, and so are rows that are left out") {
   const TemporaryFolder folder;
   const std::string table = folder.with("plans.csv", "tp,pp,recompute\n8,6,full\n4,12,none\n");
-  const ProgramResult result =
-      run_prequel(kBloom + "--plans " + table + " --tp 2 --set plan.pp=3 --require 'pp > 6' --csv");
+  const ProgramResult result = run_prequel(kBloomShapes + "--plans " + table +
+                                           " --tp 2 --set plan.pp=3 --require 'pp > 6' --csv");
   CHECK(result.status == 1);
   CHECK(result.err == "warning: --tp 2: every row of " + table +
                           " says its own tp\nwarning: --set plan.pp=3: every row of " + table +
@@ -106,7 +106,7 @@ TEST_CASE("flags that every row of a table overrules are told, and so are rows t
 
 TEST_CASE("shapes that miss the number of parameters are named, and how far they miss it") {
   const auto refusal = [](const std::string& arguments) {
-    const ProgramResult result = run_prequel(kBloom + arguments);
+    const ProgramResult result = run_prequel(kBloomShapes + arguments);
     CHECK(result.status == 2);
     return result.err;
   };

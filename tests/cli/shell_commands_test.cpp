@@ -9,12 +9,6 @@ const std::string kLaunch =
     "torchrun --nproc_per_node 8 --nnodes ${N:-4} pretrain_gpt.py --num-layers $L --hidden-size "
     "2048 --num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
 
-ImportNames with(std::optional<std::string> arguments, std::vector<std::string> environment = {}) {
-  ImportNames names;
-  names.script = {std::move(arguments), std::move(environment)};
-  return names;
-}
-
 std::optional<std::int64_t> layers(const std::string& before, const ImportNames& names = {}) {
   return job_of_script(before + "\n" + kLaunch + "\n", names).model.layers;
 }
@@ -24,10 +18,10 @@ TEST_CASE("functions run where they are called, with the arguments of the call")
       "set_size() {\n  local name=$1\n  case $name in\n    7b) L=32;;\n    13b) L=40;;\n  "
       "esac\n}\n";
   CHECK(layers(sizes + "name=x\nset_size 13b") == 40);
-  CHECK(layers(sizes + "set_size $2", with("dsw 7b")) == 32);
+  CHECK(layers(sizes + "set_size $2", called_with("dsw 7b")) == 32);
   CHECK(layers("name=32\nf() { local name=40; }\nf\nL=$name") == 32);
   CHECK(layers("f() { L=$(($1 * $2)); }\nL=1\nif [ a = a ]; then f 4 8; fi") == 32);
-  CHECK(layers("f() { L=$1; }\nmain() { f \"$@\"; }\nmain \"$@\"", with("24")) == 24);
+  CHECK(layers("f() { L=$1; }\nmain() { f \"$@\"; }\nmain \"$@\"", called_with("24")) == 24);
   CHECK(layers("L=24\nf() { L=32; }\necho f") == 24);
   const ImportedJob job = job_of_script("L=24\nlaunch() {\n " + kLaunch + "\n}\n\"$1\"\n");
   CHECK(job.model.layers == 24);
@@ -243,8 +237,8 @@ TEST_CASE("arguments that getopts takes, and words that read takes") {
   const std::string script =
       "L=24\nwhile getopts \"l:n:x\" opt; do\n  case $opt in\n    l) L=$OPTARG;;\n"
       "    n) N=$OPTARG;;\n    x) X=1;;\n  esac\ndone\n";
-  CHECK(layers(script, with("-x -l 32 -n 2")) == 32);
-  CHECK(layers(script, with("")) == 24);
+  CHECK(layers(script, called_with("-x -l 32 -n 2")) == 32);
+  CHECK(layers(script, called_with("")) == 24);
   CHECK(layers(script) == 24);
   CHECK(layers("IFS=, read -r L B <<< \"32,4\"") == 32);
   CHECK(layers("IFS=',' read -ra S <<< \"24,32\"\nL=${S[1]}") == 32);

@@ -7,14 +7,14 @@
 namespace prequel {
 namespace {
 
-ImportedJob job_of(const std::string& toml, ImportNames names = {}) {
+ImportedJob job_of_toml(const std::string& toml, ImportNames names = {}) {
   return job_of_files({{"train.toml", toml}}, std::move(names));
 }
 
-const std::string kModel = "# a preset\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
+const std::string kPreset = "# a preset\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n";
 
 TEST_CASE("torchtitan's configuration gives the plan, and the model by its flavour") {
-  const ImportedJob job = job_of(kModel + R"(converters = ["quantize.linear.float8"]
+  const ImportedJob job = job_of_toml(kPreset + R"(converters = ["quantize.linear.float8"]
 [optimizer]
 name = "AdamW"
 [training]
@@ -40,7 +40,7 @@ recipe_name = "rowwise"
 [validation]
 enable = false
 )",
-                                 {"dgx-h100", {}, {}, {{"plan.nodes", "4"}}});
+                                      {"dgx-h100", {}, {}, {{"plan.nodes", "4"}}});
   CHECK(job.model.layers == 32);
   CHECK(job.model.kv_heads == 8);
   CHECK(job.model.vocab == 128256);
@@ -64,16 +64,16 @@ enable = false
 }
 
 TEST_CASE("what is ignored is told as the file spells it") {
-  const ImportedJob job = job_of(kModel +
-                                     "[training]\nsteps = 1000\n[lr_scheduler]\n"
-                                     "warmup-steps = 200\n",
-                                 {"dgx-h100", {}, {}, {{"plan.nodes", "1"}}});
+  const ImportedJob job = job_of_toml(kPreset +
+                                          "[training]\nsteps = 1000\n[lr_scheduler]\n"
+                                          "warmup-steps = 200\n",
+                                      {"dgx-h100", {}, {}, {{"plan.nodes", "1"}}});
   CHECK(lists(job.report.ignored, "training.steps"));
   CHECK(lists(job.report.ignored, "lr_scheduler.warmup_steps"));
 }
 
 TEST_CASE("torchtitan's defaults are told where its configuration leaves them") {
-  const ImportedJob job = job_of(kModel, {"dgx-h100", {}, {}, {{"plan.nodes", "1"}}});
+  const ImportedJob job = job_of_toml(kPreset, {"dgx-h100", {}, {}, {{"plan.nodes", "1"}}});
   CHECK(job.plan.recompute == Recompute::selective);
   CHECK(job.plan.recompute_modules == WordSet<RecomputeModule>{RecomputeModule::blocks});
   CHECK(job.plan.precision == Precision::bf16);
@@ -87,9 +87,9 @@ TEST_CASE("torchtitan's defaults are told where its configuration leaves them") 
 
 TEST_CASE("pipelines take a rank's batch in micro batches, by the schedule that is named") {
   const auto plan = [](const std::string& parallelism, const std::string& training = "") {
-    return job_of(kModel + "[training]\nlocal_batch_size = 8\n" + training +
-                      "[compile]\nenable = true\n[parallelism]\n" + parallelism,
-                  {"dgx-h100", {}, {}, {{"plan.nodes", "4"}}})
+    return job_of_toml(kPreset + "[training]\nlocal_batch_size = 8\n" + training +
+                           "[compile]\nenable = true\n[parallelism]\n" + parallelism,
+                       {"dgx-h100", {}, {}, {{"plan.nodes", "4"}}})
         .plan;
   };
   const PlanRequest plain = plan("pipeline_parallel_degree = 4\n");
@@ -113,17 +113,17 @@ TEST_CASE("pipelines take a rank's batch in micro batches, by the schedule that 
   CHECK(folded.vpp == 2);
   CHECK_FALSE(
       plan("pipeline_parallel_degree = 1\npipeline_parallel_schedule = \"1F1B\"\n").schedule);
-  const ImportedJob unknown = job_of(kModel +
-                                     "[parallelism]\npipeline_parallel_degree = 2\n"
-                                     "pipeline_parallel_schedule = \"LoopedBFS\"\n");
+  const ImportedJob unknown = job_of_toml(kPreset +
+                                          "[parallelism]\npipeline_parallel_degree = 2\n"
+                                          "pipeline_parallel_schedule = \"LoopedBFS\"\n");
   CHECK(lists(unknown.report.left_out,
               "--pipeline-parallel-schedule LoopedBFS is not known; predicted without it"));
 }
 
 TEST_CASE("degrees of data parallelism say who shards") {
   const auto plan = [](const std::string& parallelism) {
-    return job_of(kModel + "[parallelism]\n" + parallelism,
-                  {"dgx-h100", {}, {}, {{"plan.nodes", "4"}}})
+    return job_of_toml(kPreset + "[parallelism]\n" + parallelism,
+                       {"dgx-h100", {}, {}, {{"plan.nodes", "4"}}})
         .plan;
   };
   const PlanRequest hybrid =
@@ -138,7 +138,7 @@ TEST_CASE("degrees of data parallelism say who shards") {
 }
 
 TEST_CASE("experts of torchtitan's models are those of the shipped ones") {
-  const ImportedJob job = job_of(
+  const ImportedJob job = job_of_toml(
       "[model]\nname = \"deepseek_v3\"\nflavor = \"671B\"\n[training]\nlocal_batch_size = 4\n"
       "[parallelism]\nexpert_parallel_degree = 8\n[activation_checkpoint]\nmode = \"none\"\n",
       {"dgx-h100", {}, {}, {{"plan.nodes", "32"}}});
@@ -152,7 +152,7 @@ TEST_CASE("experts of torchtitan's models are those of the shipped ones") {
 
 TEST_CASE("TOML without a model, of an unknown flavour or that means harm is refused") {
   const auto refusal = [](const std::string& toml) {
-    const std::string text = error_text([&] { (void)job_of(toml); });
+    const std::string text = error_text([&] { (void)job_of_toml(toml); });
     return text.substr(std::min(text.size(), text.find("train.toml")));
   };
   CHECK(

@@ -5,24 +5,16 @@
 namespace prequel {
 namespace {
 
-ImportedJob job_of_yaml(const std::string& text) {
-  return job_of_files({{"c.yaml", text}});
-}
-
-const std::string kFlags =
-    "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
-    "--num-attention-heads 16 --seq-length 2048 --vocab-size 50257 --micro-batch-size 1 ";
-
 TEST_CASE("Transformer Engine's attention has no softmax of its own to fuse") {
   const std::string unfused = "--no-masked-softmax-fusion ";
-  CHECK(job_of_script(kFlags + unfused).plan.attention == AttentionKind::unfused);
-  const ImportedJob core = job_of_script(kFlags + unfused + "--use-mcore-models");
+  CHECK(job_of_script(kSmallLaunch + unfused).plan.attention == AttentionKind::unfused);
+  const ImportedJob core = job_of_script(kSmallLaunch + unfused + "--use-mcore-models");
   CHECK_FALSE(core.plan.attention);
   CHECK(lists_part(core.report.assumed, "--no-masked-softmax-fusion: without effect on"));
-  CHECK(job_of_script(kFlags + unfused + "--use-mcore-models --transformer-impl local")
+  CHECK(job_of_script(kSmallLaunch + unfused + "--use-mcore-models --transformer-impl local")
             .plan.attention == AttentionKind::unfused);
-  CHECK(job_of_script(kFlags + "--use-mcore-models --attention-backend unfused").plan.attention ==
-        AttentionKind::unfused);
+  CHECK(job_of_script(kSmallLaunch + "--use-mcore-models --attention-backend unfused")
+            .plan.attention == AttentionKind::unfused);
 }
 
 TEST_CASE("more devices than a node has are those of all nodes") {
@@ -128,7 +120,7 @@ TEST_CASE("DeepSpeed reduces beside passes where its configuration and stage hav
                           const std::string& software = "deepspeed-zero3-2021") {
     ImportNames names;
     names.software = software;
-    return job_of_files({{"s.sh", kFlags + "--deepspeed --deepspeed_config d.json " + flags},
+    return job_of_files({{"s.sh", kSmallLaunch + "--deepspeed --deepspeed_config d.json " + flags},
                          {"d.json", R"({"train_micro_batch_size_per_gpu": 1, "bf16": {"enabled":
                                     true}, "zero_optimization": {)" +
                                         zero + "}}"}},
@@ -176,7 +168,7 @@ TEST_CASE("a size keeps its dot, and NeMo's p is one") {
 
 TEST_CASE("words that scripts add are beside the tokenizer's own, not the embedding's rows") {
   const auto vocab = [](const std::string& flags) {
-    std::string script = kFlags;
+    std::string script = kSmallLaunch;
     script.erase(script.find("--vocab-size 50257 "), 19);
     return job_of_script(script + flags).model.vocab;
   };
@@ -227,7 +219,7 @@ TEST_CASE("accelerate's file that is not given says the stage by its name") {
 
 TEST_CASE("shared experts are counted, or their width said") {
   const std::string experts =
-      kFlags + "--num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1408 ";
+      kSmallLaunch + "--num-experts 64 --moe-router-topk 6 --moe-ffn-hidden-size 1408 ";
   const auto width = [&](const std::string& flags) {
     return job_of_script(experts + flags).model.experts.shared_hidden;
   };
@@ -328,11 +320,11 @@ TEST_CASE("open_lm's flags and models") {
 }
 
 TEST_CASE("other words for recomputation are read, and unknown ones told") {
-  CHECK(job_of_script(kFlags + "--use_gradient_checkpointing True").plan.recompute ==
+  CHECK(job_of_script(kSmallLaunch + "--use_gradient_checkpointing True").plan.recompute ==
         Recompute::full);
-  CHECK(job_of_script(kFlags + "--checkpoint-activations-granularity=selective").plan.recompute ==
-        Recompute::selective);
-  const ImportedJob own = job_of_script(kFlags + "--my-gradient-checkpointing");
+  CHECK(job_of_script(kSmallLaunch + "--checkpoint-activations-granularity=selective")
+            .plan.recompute == Recompute::selective);
+  const ImportedJob own = job_of_script(kSmallLaunch + "--my-gradient-checkpointing");
   CHECK(own.plan.recompute == Recompute::full);
   CHECK(lists(own.report.assumed, "recompute full: --my-gradient-checkpointing, by its name"));
 }

@@ -12,10 +12,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kTable = "data/runs/bigscience-jz-a100.csv";
+const std::string kRunsTable = "data/runs/bigscience-jz-a100.csv";
 
 TEST_CASE("validate answers in JSON with every row once and the statistics of each group") {
-  const ProgramResult result = run_prequel("validate " + kTable + " --by date --json");
+  const ProgramResult result = run_prequel("validate " + kRunsTable + " --by date --json");
   CHECK(result.status == 0);
   const Json answer = Json::parse(result.out);
   CHECK(answer.at("schema") == "prequel/validation/1");
@@ -42,7 +42,7 @@ TEST_CASE("validate answers in JSON with every row once and the statistics of ea
 }
 
 TEST_CASE("a predicted row has its errors, another one its reason") {
-  const Json answer = Json::parse(run_prequel("validate " + kTable + " --json").out);
+  const Json answer = Json::parse(run_prequel("validate " + kRunsTable + " --json").out);
   for (const Json& run : answer.at("runs")) {
     CAPTURE(run.at("id").get<std::string>());
     if (run.at("status") != "predicted") {
@@ -72,13 +72,13 @@ b,dgx-h100,megatron-core-2025,llama-3-8b,4,128,8192,ok,5
 }
 
 TEST_CASE("a mean error above --max-mape is the answer no") {
-  CHECK(run_prequel("validate " + kTable + " --max-mape 8").status == 0);
-  CHECK(run_prequel("validate " + kTable + " --max-mape 0.5").status == 1);
+  CHECK(run_prequel("validate " + kRunsTable + " --max-mape 8").status == 0);
+  CHECK(run_prequel("validate " + kRunsTable + " --max-mape 0.5").status == 1);
 }
 
 /// The shipped table with every cluster one that is not known.
 std::string unpredictable_table() {
-  std::string table = read_file(PREQUEL_SOURCE_DIR "/" + kTable);
+  std::string table = read_file(PREQUEL_SOURCE_DIR "/" + kRunsTable);
   for (std::size_t at = 0; (at = table.find(",jean-zay-a100,", at)) != std::string::npos;) {
     table.replace(at, 15, ",nowhere,");
   }
@@ -96,7 +96,7 @@ TEST_CASE("rows without any error do not keep to --max-mape") {
 
 TEST_CASE("a table without rows, and flags without a meaning, are refused") {
   const TemporaryFolder folder;
-  const std::string table = read_file(PREQUEL_SOURCE_DIR "/" + kTable);
+  const std::string table = read_file(PREQUEL_SOURCE_DIR "/" + kRunsTable);
   const std::string header = folder.with("runs.csv", table.substr(0, table.find('\n') + 1));
   const auto refusal = [](const std::string& arguments) {
     const ProgramResult result = run_prequel("validate " + arguments);
@@ -107,13 +107,13 @@ TEST_CASE("a table without rows, and flags without a meaning, are refused") {
   const std::string help = "\nprequel --help shows how to call it\n";
   CHECK(refusal(header) == "prequel: " + header + ": no run below the header\n");
   CHECK(refusal("- <" + header) == "prequel: stdin: no run below the header\n");
-  CHECK(refusal(kTable + " --by source,dat") ==
+  CHECK(refusal(kRunsTable + " --by source,dat") ==
         "prequel: --by dat: runs have no column \"dat\" (did you mean \"date\"?)\n");
-  CHECK(refusal(kTable + " --max-mape -5") ==
+  CHECK(refusal(kRunsTable + " --max-mape -5") ==
         "prequel: --max-mape: \"-5\" is not a number of at least 0" + help);
-  CHECK(refusal(kTable + " --worst -3") ==
+  CHECK(refusal(kRunsTable + " --worst -3") ==
         "prequel: --worst: \"-3\" is not a number of at least 0" + help);
-  CHECK(refusal(kTable + " --json --csv") == "prequel: --json excludes --csv" + help);
+  CHECK(refusal(kRunsTable + " --json --csv") == "prequel: --json excludes --csv" + help);
 }
 
 TEST_CASE("--all is the shipped tables as one, grouped in several ways, or else tables are named") {
@@ -138,7 +138,7 @@ TEST_CASE("--all is the shipped tables as one, grouped in several ways, or else 
   CHECK(text.out.find("Brier") != std::string::npos);
   CHECK(run_prequel("validate --all --by kind --json").status == 0);
   CHECK(run_prequel("validate").status == 2);
-  CHECK(run_prequel("validate --all " + kTable).status == 2);
+  CHECK(run_prequel("validate --all " + kRunsTable).status == 2);
 }
 
 TEST_CASE("a run of one's own is told what alone could explain its gap") {
@@ -152,7 +152,8 @@ TEST_CASE("a run of one's own is told what alone could explain its gap") {
   for (const Json& cause : causes) sum += cause.at("probability").get<double>();
   CHECK(sum > 0.8);
   CHECK(sum <= 1.0 + 1e-9);
-  CHECK_FALSE(Json::parse(run_prequel("validate " + kTable + " --json").out).contains("causes"));
+  CHECK_FALSE(
+      Json::parse(run_prequel("validate " + kRunsTable + " --json").out).contains("causes"));
 }
 
 TEST_CASE("what stands in for a machine and a release that are not known is told of one row, too") {
@@ -189,12 +190,13 @@ TEST_CASE("what a row says and its prediction does not heed is told, in text and
 }
 
 TEST_CASE("a field set that no file of the rows has is bad input, not an unsupported row") {
-  const ProgramResult result = run_prequel("validate " + kTable + " --set software.lanch=blocking");
+  const ProgramResult result =
+      run_prequel("validate " + kRunsTable + " --set software.lanch=blocking");
   CHECK(result.status == 2);
   CHECK(result.out.empty());
   CHECK(result.err.find(": /lanch: unknown key; did you mean \"launch\"? (from --set)\n") !=
         std::string::npos);
-  CHECK(run_prequel("validate " + kTable + " --set software.launch=blocking").status == 0);
+  CHECK(run_prequel("validate " + kRunsTable + " --set software.launch=blocking").status == 0);
 }
 
 TEST_CASE("a table without end is refused before it fills the memory") {
@@ -204,8 +206,9 @@ TEST_CASE("a table without end is refused before it fills the memory") {
 }
 
 TEST_CASE("runs are read from stdin too") {
-  CHECK(run_prequel("validate - --csv <" + kTable).out.find("bigscience-jz-a100-0220-00,stdin") !=
-        std::string::npos);
+  CHECK(
+      run_prequel("validate - --csv <" + kRunsTable).out.find("bigscience-jz-a100-0220-00,stdin") !=
+      std::string::npos);
 }
 
 TEST_CASE("a script and its log go through import to one line about the run") {

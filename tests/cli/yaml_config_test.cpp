@@ -7,11 +7,7 @@
 namespace prequel {
 namespace {
 
-ImportedJob job_of(const std::string& yaml, ImportNames names = {}) {
-  return job_of_files({{"config.yaml", yaml}}, std::move(names));
-}
-
-std::string refusal(const std::string& yaml) {
+std::string refusal_of_yaml(const std::string& yaml) {
   return error_text([&] {
     ImportedJob job = job_with_names();
     read_yaml_config("c.yaml", yaml, job);
@@ -19,7 +15,7 @@ std::string refusal(const std::string& yaml) {
 }
 
 TEST_CASE("NeMo's configuration is read as Megatron's flags are") {
-  const ImportedJob job = job_of(R"(
+  const ImportedJob job = job_of_yaml(R"(
 name: megatron_gpt_5b
 trainer:
   devices: 8
@@ -61,7 +57,7 @@ model:
 }
 
 TEST_CASE("Megatron-Bridge's and Primus' configurations are read") {
-  const ImportedJob bridge = job_of(R"(
+  const ImportedJob bridge = job_of_yaml(R"(
 model:
   _target_: megatron.bridge.models.llama.Llama3ModelProvider
   num_layers: 32
@@ -80,14 +76,14 @@ train: {micro_batch_size: 1, global_batch_size: 128}
 ddp: {overlap_grad_reduce: true, use_distributed_optimizer: true}
 mixed_precision: bf16_mixed
 )",
-                                    {{}, {}, {}, {{"plan.nodes", "2"}}});
+                                         {{}, {}, {}, {{"plan.nodes", "2"}}});
   CHECK(bridge.model.mlp == Mlp::swiglu);
   CHECK(bridge.model.kv_heads == 8);
   CHECK(bridge.model.norm == Norm::rms_norm);
   CHECK(bridge.model.linear_bias == false);
   CHECK(bridge.plan.zero == 1);
   CHECK(bridge.plan.gbs == 128);
-  const ImportedJob primus = job_of(R"(
+  const ImportedJob primus = job_of_yaml(R"(
 work_group: ${PRIMUS_TEAM:amd}
 modules:
   pre_trainer:
@@ -108,7 +104,7 @@ modules:
 }
 
 TEST_CASE("experts, recipes and overlap of YAML are those of the flags") {
-  const ImportedJob job = job_of(R"(
+  const ImportedJob job = job_of_yaml(R"(
 model:
   num_layers: 48
   hidden_size: 2048
@@ -144,7 +140,7 @@ comm_overlap: {tp_comm_overlap: true, overlap_moe_expert_parallel_comm: true, de
 mixed_precision: bf16_with_mxfp8_mixed
 optimizer: {optimizer_cpu_offload: true, optimizer_offload_fraction: 0.5}
 )",
-                                 {{}, {}, {}, {{"plan.nodes", "4"}}});
+                                      {{}, {}, {}, {{"plan.nodes", "4"}}});
   const PlanRequest& plan = job.plan;
   CHECK(job.model.experts.count == 128);
   CHECK(plan.dispatcher == Dispatcher::hybridep);
@@ -219,7 +215,7 @@ TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
   "fp16": {"enabled": true, "loss_scale": 0},
   "checkpoint-activations": true,
 })";
-  const ImportedJob braces = job_of(pythia);
+  const ImportedJob braces = job_of_yaml(pythia);
   CHECK(braces.model.layers == 32);
   CHECK(braces.model.position == PositionEmbedding::rope);
   CHECK(braces.model.tied_embeddings == false);
@@ -230,7 +226,7 @@ TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
   CHECK(braces.plan.precision == Precision::fp16);
   CHECK(braces.plan.recompute == Recompute::full);
   CHECK(braces.deepspeed);
-  const ImportedJob lines = job_of(
+  const ImportedJob lines = job_of_yaml(
       "num-layers: 44\nhidden-size: 6144\nnum-attention-heads: 64\n"
       "pipe-parallel-size: 4\nmodel-parallel-size: 2\n"
       "seq-length: 2048\n");
@@ -242,19 +238,20 @@ TEST_CASE("GPT-NeoX's residuals beside each other and its kinds of attention are
   const std::string sizes =
       "num-layers: 44\nhidden-size: 6144\nnum-attention-heads: 64\npipe-parallel-size: 4\n"
       "seq-length: 2048\ngpt-j-residual: true\n";
-  const ImportedJob flash = job_of(sizes + "attention-config: [[[\"flash\"], 44]]\n");
+  const ImportedJob flash = job_of_yaml(sizes + "attention-config: [[[\"flash\"], 44]]\n");
   CHECK(flash.model.parallel_block == true);
   CHECK(flash.plan.attention == AttentionKind::flash);
-  const ImportedJob products = job_of(sizes + "attention-config: [[[\"global\"], \"all\"]]\n");
+  const ImportedJob products = job_of_yaml(sizes + "attention-config: [[[\"global\"], \"all\"]]\n");
   CHECK(products.plan.attention == AttentionKind::fused_softmax);
-  const ImportedJob sparse = job_of(sizes + "attention-config: [[[\"local\", \"flash\"], 22]]\n");
+  const ImportedJob sparse =
+      job_of_yaml(sizes + "attention-config: [[[\"local\", \"flash\"], 22]]\n");
   CHECK_FALSE(sparse.plan.attention);
   CHECK(lists(sparse.report.left_out,
               "--attention-config local flash 22 is not known; predicted without it"));
 }
 
 TEST_CASE("NeMo's biases and tokenizers are read where they stand") {
-  const ImportedJob job = job_of(R"(
+  const ImportedJob job = job_of_yaml(R"(
 model:
   num_layers: 80
   hidden_size: 8192
@@ -318,7 +315,7 @@ TEST_CASE("configurations of trainers go with a config of the model") {
 TEST_CASE("YAML that means harm is refused in bounds") {
   std::string deep;
   for (int i = 0; i < 20000; ++i) deep += "[";
-  CHECK(refusal("num_layers: " + deep) != "no error");
+  CHECK(refusal_of_yaml("num_layers: " + deep) != "no error");
   std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);
@@ -328,9 +325,9 @@ TEST_CASE("YAML that means harm is refused in bounds") {
     }
     laughs += "}\n";
   }
-  CHECK(refusal(laughs) == "c.yaml: YAML that expands to over 4 MiB");
-  CHECK(refusal("a: b: c").starts_with("c.yaml: not YAML: line 1"));
-  CHECK(refusal("- 1\n- 2\n") == "c.yaml: YAML without keys");
+  CHECK(refusal_of_yaml(laughs) == "c.yaml: YAML that expands to over 4 MiB");
+  CHECK(refusal_of_yaml("a: b: c").starts_with("c.yaml: not YAML: line 1"));
+  CHECK(refusal_of_yaml("- 1\n- 2\n") == "c.yaml: YAML without keys");
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 namespace prequel {
 namespace {
 
-constexpr double kForward = 8;
-constexpr double kBackward = 16;
+constexpr double kForwardSeconds = 8;
+constexpr double kBackwardSeconds = 16;
 
 /// One stage with 4 buckets, an optimizer of 1 s, and so much for each bucket.
 double seconds(std::uint32_t micro_batches, double reduce, double gather,
@@ -20,10 +20,10 @@ double seconds(std::uint32_t micro_batches, double reduce, double gather,
   shape.buckets = 4;
   shape.gathers = gather > 0 ? Gathers::once : Gathers::never;
   BlockTable table(shape);
-  table.at(TaskKind::forward, 0) = kForward;
-  table.at(TaskKind::forward_bucket, 0) = kForward / 4;
-  table.at(TaskKind::backward, 0) = kBackward;
-  table.at(TaskKind::backward_bucket, 0) = kBackward / 4;
+  table.at(TaskKind::forward, 0) = kForwardSeconds;
+  table.at(TaskKind::forward_bucket, 0) = kForwardSeconds / 4;
+  table.at(TaskKind::backward, 0) = kBackwardSeconds;
+  table.at(TaskKind::backward_bucket, 0) = kBackwardSeconds / 4;
   table.at(TaskKind::gradient_reduce, 0) = reduce;
   table.at(TaskKind::parameter_gather, 0) = gather;
   table.at(TaskKind::optimizer, 0) = 1;
@@ -32,26 +32,29 @@ double seconds(std::uint32_t micro_batches, double reduce, double gather,
 
 TEST_CASE("reduction faster than the backward shows its last bucket only") {
   for (const std::uint32_t m : {1U, 2U, 50U}) {
-    CHECK(seconds(m, 3, 0) == m * (kForward + kBackward) + 3 + 1);
+    CHECK(seconds(m, 3, 0) == m * (kForwardSeconds + kBackwardSeconds) + 3 + 1);
   }
 }
 
 TEST_CASE("reduction slower than the backward shows all but what follows the first bucket") {
   for (const std::uint32_t m : {1U, 2U, 50U}) {
-    CHECK(seconds(m, 10, 0) == m * (kForward + kBackward) - kBackward * 3 / 4 + 4 * 10 + 1);
+    CHECK(seconds(m, 10, 0) ==
+          m * (kForwardSeconds + kBackwardSeconds) - kBackwardSeconds * 3 / 4 + 4 * 10 + 1);
   }
 }
 
 TEST_CASE("gathers faster than the forward show their first, slower ones all but the last part") {
   for (const std::uint32_t m : {1U, 2U, 50U}) {
-    CHECK(seconds(m, 3, 1) == 1 + m * (kForward + kBackward) + 3 + 1);
-    CHECK(seconds(m, 3, 5) == 4 * 5 - kForward * 3 / 4 + m * (kForward + kBackward) + 3 + 1);
+    CHECK(seconds(m, 3, 1) == 1 + m * (kForwardSeconds + kBackwardSeconds) + 3 + 1);
+    CHECK(seconds(m, 3, 5) ==
+          4 * 5 - kForwardSeconds * 3 / 4 + m * (kForwardSeconds + kBackwardSeconds) + 3 + 1);
   }
 }
 
 TEST_CASE("gathers that nothing is gathered ahead of show whole") {
   for (const double gather : {1.0, 5.0}) {
-    CHECK(seconds(3, 3, gather, 0) == 4 * gather + 3 * (kForward + kBackward) + 3 + 1);
+    CHECK(seconds(3, 3, gather, 0) ==
+          4 * gather + 3 * (kForwardSeconds + kBackwardSeconds) + 3 + 1);
   }
 }
 
@@ -92,10 +95,10 @@ ScheduleResult in_chunks(std::uint32_t stages, std::uint32_t chunks, double redu
   BlockTable table(shape);
   for (std::uint32_t stage = 0; stage < stages; ++stage) {
     for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      table.at(TaskKind::forward, stage, chunk) = kForward;
-      table.at(TaskKind::forward_bucket, stage, chunk) = kForward;
-      table.at(TaskKind::backward, stage, chunk) = kBackward;
-      table.at(TaskKind::backward_bucket, stage, chunk) = kBackward;
+      table.at(TaskKind::forward, stage, chunk) = kForwardSeconds;
+      table.at(TaskKind::forward_bucket, stage, chunk) = kForwardSeconds;
+      table.at(TaskKind::backward, stage, chunk) = kBackwardSeconds;
+      table.at(TaskKind::backward_bucket, stage, chunk) = kBackwardSeconds;
       table.at(TaskKind::gradient_reduce, stage, chunk) = reduce;
       table.at(TaskKind::parameter_gather, stage, chunk) = gather;
     }
@@ -108,7 +111,8 @@ TEST_CASE("chunks reduce their gradients over a window of (v - 1)/v of p micro b
     for (const std::uint32_t chunks : {2U, 3U, 5U}) {
       CAPTURE(stages);
       CAPTURE(chunks);
-      const double window = stages * kBackward;  // from a chunk's last backward to the next one's
+      const double window =
+          stages * kBackwardSeconds;  // from a chunk's last backward to the next one's
       const auto exposed = [&](double reduce) {
         const StageTimes last = in_chunks(stages, chunks, reduce, 0).stages.back();
         return last.buckets_end - last.pipeline_end;
@@ -126,7 +130,7 @@ TEST_CASE("chunks gather their parameters while those before pass the first p mi
     for (const std::uint32_t chunks : {2U, 3U, 5U}) {
       CAPTURE(stages);
       CAPTURE(chunks);
-      const double window = stages * kForward;
+      const double window = stages * kForwardSeconds;
       const double without = in_chunks(stages, chunks, 1, 0).seconds;
       CHECK(in_chunks(stages, chunks, 1, window / 2).seconds == without + window / 2);
       CHECK(in_chunks(stages, chunks, 1, window).seconds == without + window);

@@ -11,7 +11,7 @@
 namespace prequel {
 namespace {
 
-Device device_with(AttentionKernel kernel) {
+Device device_with_attention(AttentionKernel kernel) {
   Device device;
   device.name = "toy";
   device.compute_units = 100.0;
@@ -44,7 +44,7 @@ TEST_CASE("a causal kernel does half of 4·b·a·s²·d") {
 }
 
 TEST_CASE("without short-row and tail losses the time is FLOP over the rate") {
-  const Device device = device_with(flat_kernel());
+  const Device device = device_with_attention(flat_kernel());
   const double flop = flops(device.attention[0], attention()).value;
   CHECK(price(device, attention(), "flash-2").value == doctest::Approx(flop / 0.5e14));
   FusedAttention backward = attention();
@@ -55,7 +55,7 @@ TEST_CASE("without short-row and tail losses the time is FLOP over the rate") {
 TEST_CASE("short rows and the longest block cost extra") {
   AttentionKernel kernel = flat_kernel();
   kernel.head_sizes[0].forward = {0.5, 512.0, {1e-5}, 0.25, 1e9, 1.0};
-  const Device device = device_with(kernel);
+  const Device device = device_with_attention(kernel);
   const double flop = flops(kernel, attention()).value;
   const double block = 4.0 * 128 * 128 * 2048 / (0.5e14 / 100);
   CHECK(price(device, attention(), "flash-2").value ==
@@ -64,12 +64,12 @@ TEST_CASE("short rows and the longest block cost extra") {
 
 TEST_CASE("arithmetic and traffic of q, k, v and o meet in the root of their squares") {
   AttentionKernel kernel = flat_kernel();
-  const double arithmetic = price(device_with(kernel), attention(), "flash-2").value;
+  const double arithmetic = price(device_with_attention(kernel), attention(), "flash-2").value;
   kernel.head_sizes[0].forward.memory_fraction = 0.5;
   FusedAttention grouped = attention();
   grouped.kv_heads = 4;
   const double traffic = 2.0 * 2 * 2048 * 128 * (2 * 16 + 2 * 4) / 0.5e12;
-  CHECK(price(device_with(kernel), grouped, "flash-2").value ==
+  CHECK(price(device_with_attention(kernel), grouped, "flash-2").value ==
         doctest::Approx(std::hypot(arithmetic, traffic)));
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("a head size between two measured ones is interpolated, outside the ne
   small.value_dim = 64.0;
   small.forward.efficiency = 0.7;
   kernel.head_sizes.insert(kernel.head_sizes.begin(), small);
-  const Device device = device_with(kernel);
+  const Device device = device_with_attention(kernel);
   const auto rate = [&](std::int64_t head_dim) {
     FusedAttention sized = attention();
     sized.head_dim = head_dim;
@@ -94,12 +94,12 @@ TEST_CASE("a head size between two measured ones is interpolated, outside the ne
 }
 
 TEST_CASE("a kernel is found by the name it was measured under") {
-  const Device device = device_with(flat_kernel());
+  const Device device = device_with_attention(flat_kernel());
   CHECK(&attention_kernel(device, "flash_attention") == &attention_kernel(device, "flash-2"));
 }
 
 TEST_CASE("an unknown kernel is priced by the nearest generation, and the device says so") {
-  Device device = device_with(flat_kernel());
+  Device device = device_with_attention(flat_kernel());
   device.attention.insert(device.attention.begin(), flat_kernel());
   device.attention.front().name = "cudnn";
   device.attention.front().measured_as.clear();
@@ -123,7 +123,7 @@ TEST_CASE("an unknown kernel is priced by the nearest generation, and the device
 }
 
 TEST_CASE("every shape and format is priced by the nearest constants, and the device says which") {
-  const Device device = device_with(flat_kernel());
+  const Device device = device_with_attention(flat_kernel());
   FusedAttention odd = attention();
   CHECK(stand_in(device, odd, "flash-2").empty());
   odd.precision = Precision::fp8;
@@ -150,9 +150,9 @@ TEST_CASE("latent attention does the products of both head sizes, by constants o
   what.value_dim = 128;
   const double square = 2.0 * 2 * 16 * 2048.0 * 2048.0 * (192 + 128);
   CHECK(flops(kernel, what).value == doctest::Approx(square / 2.0));
-  CHECK(price(device_with(kernel), what, "flash-2").value ==
+  CHECK(price(device_with_attention(kernel), what, "flash-2").value ==
         doctest::Approx(square / 2.0 / 0.25e14));
-  CHECK(stand_in(device_with(kernel), what, "flash-2").empty());
+  CHECK(stand_in(device_with_attention(kernel), what, "flash-2").empty());
 }
 
 TEST_CASE("a window bounds the pairs, and costs nothing where it holds all keys") {
@@ -171,7 +171,7 @@ TEST_CASE("a window never costs more than none, and a wider one never less") {
   AttentionKernel kernel = flat_kernel();
   kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
   kernel.window = WindowedAttention{{2e-5}, 0.2, {1e-6}, 2.0};
-  const Device device = device_with(kernel);
+  const Device device = device_with_attention(kernel);
   for (std::int64_t seq = 512; seq <= 65536; seq *= 2) {
     FusedAttention what = attention();
     what.seq = seq;
@@ -193,12 +193,12 @@ TEST_CASE("in a window, blocks of queries take a time of their own, and masked k
   const auto arithmetic = [&](Seconds block, double edge) {
     // Without traffic and launch.
     kernel.window = WindowedAttention{{}, 1e9, block, edge};
-    return price(device_with(kernel), what, "flash-2").value;
+    return price(device_with_attention(kernel), what, "flash-2").value;
   };
   const double plain = arithmetic({}, 0.0);
   CHECK(arithmetic({}, 1.5) == doctest::Approx(2.5 * plain));  // all keys are at an edge
   const double blocks = double(what.batch * what.heads) * std::ceil(double(what.seq) / 128);
-  const double units = device_with(kernel).compute_units;
+  const double units = device_with_attention(kernel).compute_units;
   CHECK(arithmetic({1e-7}, 0.0) == doctest::Approx(plain + blocks * 1e-7 / units));
   what.window = 384;
   const double wide = arithmetic({}, 0.0);
@@ -212,13 +212,14 @@ TEST_CASE("in a window, blocks of 8-bit formats take a time of their own") {
   FusedAttention what = attention();
   what.window = 128;
   what.precision = Precision::fp8;
-  const double alike = price(device_with(kernel), what, "flash-2").value;
+  const double alike = price(device_with_attention(kernel), what, "flash-2").value;
   kernel.window->fp8_factor = 1.5;
   const double blocks = double(what.batch * what.heads) * std::ceil(double(what.seq) / 128);
-  const double more = 0.5e-6 * blocks / device_with(kernel).compute_units;
-  CHECK(price(device_with(kernel), what, "flash-2").value == doctest::Approx(alike + more));
+  const double more = 0.5e-6 * blocks / device_with_attention(kernel).compute_units;
+  CHECK(price(device_with_attention(kernel), what, "flash-2").value ==
+        doctest::Approx(alike + more));
   what.precision = Precision::bf16;
-  CHECK(price(device_with(kernel), what, "flash-2").value == doctest::Approx(alike));
+  CHECK(price(device_with_attention(kernel), what, "flash-2").value == doctest::Approx(alike));
 }
 
 TEST_CASE("a window that holds all keys costs what none does") {
@@ -226,11 +227,11 @@ TEST_CASE("a window that holds all keys costs what none does") {
   kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
   kernel.window = WindowedAttention{{1e-6}, 0.9, {}, 0.0};
   FusedAttention what = attention();
-  const Seconds none = price(device_with(kernel), what, "flash-2");
+  const Seconds none = price(device_with_attention(kernel), what, "flash-2");
   what.window = what.seq;
-  CHECK(price(device_with(kernel), what, "flash-2") == none);
+  CHECK(price(device_with_attention(kernel), what, "flash-2") == none);
   what.window = what.seq - 1;
-  CHECK(price(device_with(kernel), what, "flash-2") < none);
+  CHECK(price(device_with_attention(kernel), what, "flash-2") < none);
 }
 
 TEST_CASE("heads that share keys are rows of one block, which sees fewer keys of its window") {
@@ -279,7 +280,7 @@ TEST_CASE("chunks do the work of sequences of their own, the last of a shorter o
 
   // The losses of short rows and of a long block are those of a chunk's rows and blocks.
   kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
-  const Device device = device_with(kernel);
+  const Device device = device_with_attention(kernel);
   FusedAttention chunks = attention();
   chunks.seq = 16384;
   chunks.chunk = 2048;
@@ -303,7 +304,7 @@ TEST_CASE("queries over a part of the keys do their share of the pairs") {
 TEST_CASE("longer sequences, more heads and more sequences never take less time") {
   AttentionKernel kernel = flat_kernel();
   kernel.head_sizes[0].forward = {0.6, 900.0, {1e-5}, 0.5, 0.5, 1.0};
-  const Device device = device_with(kernel);
+  const Device device = device_with_attention(kernel);
   std::mt19937_64 random(5);
   std::uniform_int_distribution<std::int64_t> size(1, 64);
   for (int i = 0; i < 1000; ++i) {

@@ -27,7 +27,7 @@ TiledGemm bare_tiles() {
   return model;
 }
 
-Device device_with(GemmModel model) {
+Device device_with_products(GemmModel model) {
   Device device;
   device.name = "toy";
   device.compute_units = 10.0;
@@ -47,12 +47,12 @@ Device a100() {
 
 TEST_CASE("one full wave runs at the peak") {
   const Gemm gemm = product(1000, 100, 320);
-  CHECK(price(device_with(bare_tiles()), gemm).value ==
+  CHECK(price(device_with_products(bare_tiles()), gemm).value ==
         doctest::Approx(2.0 * 1000 * 100 * 320 / 1e12));
 }
 
 TEST_CASE("one row beyond a full wave costs a second wave") {
-  const Device device = device_with(bare_tiles());
+  const Device device = device_with_products(bare_tiles());
   CHECK(price(device, product(1001, 100, 320)).value ==
         doctest::Approx(2.0 * price(device, product(1000, 100, 320)).value));
 }
@@ -60,7 +60,7 @@ TEST_CASE("one row beyond a full wave costs a second wave") {
 TEST_CASE("a partial wave costs at least the tail and at most a full one") {
   TiledGemm model = bare_tiles();
   model.tail = 0.4;
-  const Device device = device_with(model);
+  const Device device = device_with_products(model);
   const double wave = price(device, product(1000, 100, 320)).value;
   CHECK(price(device, product(1500, 100, 320)).value / wave ==
         doctest::Approx(1 + 0.4 + 0.6 * 0.5));
@@ -69,22 +69,22 @@ TEST_CASE("a partial wave costs at least the tail and at most a full one") {
 TEST_CASE("splitting k fills idle compute units") {
   TiledGemm model = bare_tiles();
   const Gemm narrow = product(100, 100, 6400);
-  const double whole = price(device_with(model), narrow).value;
+  const double whole = price(device_with_products(model), narrow).value;
   model.splits = {1.0, 2.0};
-  CHECK(price(device_with(model), narrow).value == doctest::Approx(whole / 2.0));
+  CHECK(price(device_with_products(model), narrow).value == doctest::Approx(whole / 2.0));
   model.split = {whole};
-  CHECK(price(device_with(model), narrow).value == doctest::Approx(whole));
+  CHECK(price(device_with_products(model), narrow).value == doctest::Approx(whole));
 }
 
 TEST_CASE("a batch is as many tiles more") {
-  const Device device = device_with(bare_tiles());
+  const Device device = device_with_products(bare_tiles());
   Gemm gemm = product(100, 200, 320);
   gemm.batch = 5;
   CHECK(price(device, gemm).value == doctest::Approx(price(device, product(500, 200, 320)).value));
 }
 
 TEST_CASE("equal limits of compute and memory add up by their 4-norm") {
-  Device device = device_with(bare_tiles());
+  Device device = device_with_products(bare_tiles());
   const Gemm gemm = product(1000, 100, 320);
   const double compute = price(device, gemm).value;
   device.memory_rate = {2.0 * (1000 * 320 + 100 * 320 + 1000 * 100) / compute};
@@ -92,7 +92,7 @@ TEST_CASE("equal limits of compute and memory add up by their 4-norm") {
 }
 
 TEST_CASE("batched products of an odd head size leave the tensor cores") {
-  const Device device = device_with(bare_tiles());
+  const Device device = device_with_products(bare_tiles());
   Gemm scores{1024, 1024, 150, 8};
   CHECK(price(device, scores).value == doctest::Approx(flops(scores).value / (0.1 * 1e12)));
   scores.k = 152;
@@ -102,7 +102,7 @@ TEST_CASE("batched products of an odd head size leave the tensor cores") {
 }
 
 TEST_CASE("a flat device has one rate") {
-  const Device device = device_with(FlatGemm{0.5, {1e-6}});
+  const Device device = device_with_products(FlatGemm{0.5, {1e-6}});
   const Gemm gemm = product(17, 19, 23);
   CHECK(price(device, gemm).value == doctest::Approx(1e-6 + flops(gemm).value / 0.5e12));
 }
@@ -110,7 +110,7 @@ TEST_CASE("a flat device has one rate") {
 TEST_CASE("a precision that the device lacks is refused by name") {
   Gemm gemm = product(64, 64, 64);
   gemm.precision = Precision::fp8;
-  CHECK_THROWS_WITH_AS(static_cast<void>(price(device_with(bare_tiles()), gemm)),
+  CHECK_THROWS_WITH_AS(static_cast<void>(price(device_with_products(bare_tiles()), gemm)),
                        "device toy has no fp8 matrix products; it has bf16", InputError);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("the weight gradient costs its factor over the forward product") {
 }
 
 TEST_CASE("a format without a model of its own takes the nearest by the ratio of peaks") {
-  Device device = device_with(bare_tiles());
+  Device device = device_with_products(bare_tiles());
   device.peaks[static_cast<std::size_t>(Precision::fp8)] = 2e12;
   device.memory_rate = {1e30};
   Gemm gemm = product(1000, 100, 320);
@@ -147,7 +147,7 @@ TEST_CASE("a format without a model of its own takes the nearest by the ratio of
 }
 
 TEST_CASE("the sum over k runs in steps of 64 bytes of the format, without its scales") {
-  Device device = device_with(bare_tiles());
+  Device device = device_with_products(bare_tiles());
   device.peaks.fill(1e12);
   for (const auto& [precision, step] :
        {std::pair{Precision::bf16, 32}, std::pair{Precision::fp8, 64},
@@ -165,7 +165,7 @@ TEST_CASE("the sum over k runs in steps of 64 bytes of the format, without its s
 TEST_CASE("an fp32 gradient is read and written where the device's library adds to it") {
   TiledGemm model = bare_tiles();
   model.gradient_bytes = 8.0;
-  Device device = device_with(model);
+  Device device = device_with_products(model);
   device.memory_rate = {1.0};
   Gemm gemm = product(100, 200, 320);
   const double operands = 2.0 * (100 * 320 + 200 * 320);
@@ -175,7 +175,7 @@ TEST_CASE("an fp32 gradient is read and written where the device's library adds 
 }
 
 TEST_CASE("products of groups share the waves that single ones do not fill") {
-  const Device device = device_with(bare_tiles());
+  const Device device = device_with_products(bare_tiles());
   // Five tiles a group: ten compute units hold two groups at a time.
   const double single = price(device, product(500, 100, 320)).value;
   const GroupedGemm product{.groups = 8, .rows = 8 * 500, .outputs = 100, .inputs = 320};
@@ -183,7 +183,7 @@ TEST_CASE("products of groups share the waves that single ones do not fill") {
 }
 
 TEST_CASE("the three passes of a grouped product are those of each group") {
-  const Device device = device_with(bare_tiles());
+  const Device device = device_with_products(bare_tiles());
   GroupedGemm product{.groups = 10, .rows = 10 * 640, .outputs = 304, .inputs = 320};
   const auto batched = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     return price(device, Gemm{m, n, k, 10}).value;
@@ -196,7 +196,7 @@ TEST_CASE("the three passes of a grouped product are those of each group") {
 }
 
 TEST_CASE("rows of a group are filled up, and a kernel a group is launched a group") {
-  Device device = device_with(bare_tiles());
+  Device device = device_with_products(bare_tiles());
   device.grouped = {{1e-3}, {1e-2}};
   device.compute_units = 4.0;
   GroupedGemm product{.groups = 4, .rows = 4 * 90, .outputs = 100, .inputs = 320};
@@ -215,7 +215,7 @@ TEST_CASE("rows of a group are filled up, and a kernel a group is launched a gro
 TEST_CASE("tiles of groups are loaded and finished as their own library does it") {
   TiledGemm tiles = bare_tiles();
   tiles.tile_overhead = {1e-3};
-  Device device = device_with(tiles);
+  Device device = device_with_products(tiles);
   const GroupedGemm product{.groups = 4, .rows = 4 * 90, .outputs = 100, .inputs = 320};
   const double alike = price(device, product).value;
   device.grouped.tile_overhead_factor = 0.5;
@@ -224,7 +224,8 @@ TEST_CASE("tiles of groups are loaded and finished as their own library does it"
   device.grouped.l2_factor = 1e-24;
   CHECK(price(device, product).value > 2.0 * alike);
   CHECK(price(device, Gemm{90, 100, 320, 4}) ==
-        price(device_with(tiles), Gemm{90, 100, 320, 4}));  // single products know nothing of it
+        price(device_with_products(tiles),
+              Gemm{90, 100, 320, 4}));  // single products know nothing of it
 }
 
 TEST_CASE("groups of unequal sizes cost as their tiles, equal ones as the mean says") {

@@ -7,10 +7,10 @@
 namespace prequel {
 namespace {
 
-const std::string kDevices = PREQUEL_DATA_DIR "/devices/";
+const std::string kDeviceFolder = PREQUEL_DATA_DIR "/devices/";
 
-Device shipped(const std::string& name) {
-  return read_device(Document::read(kDevices + name + ".json"));
+Device scanning_device(const std::string& name) {
+  return read_device(Document::read(kDeviceFolder + name + ".json"));
 }
 
 Scan delta_scan(std::int64_t batch, std::int64_t seq, std::int64_t heads) {
@@ -31,17 +31,18 @@ TEST_CASE("scans take what public benchmarks measured") {
       {"h100-sxm", {ScanKind::ssd, 1, 32768, 128, 1, 128, 64, 256}, 2.7769}};
   for (const Measured& one : kMeasured) {
     CAPTURE(one.ms);
-    CHECK(1e3 * price(shipped(one.device), one.scan).value == doctest::Approx(one.ms).epsilon(0.1));
+    CHECK(1e3 * price(scanning_device(one.device), one.scan).value ==
+          doctest::Approx(one.ms).epsilon(0.1));
   }
 }
 
 TEST_CASE("sequences side by side cost less than one that is as long") {
-  const Device device = shipped("h100-sxm");
+  const Device device = scanning_device("h100-sxm");
   CHECK(price(device, delta_scan(8, 1024, 32)) < price(device, delta_scan(1, 8192, 32)));
 }
 
 TEST_CASE("attention over chosen keys works on tiles of heads") {
-  const Device device = shipped("b200");
+  const Device device = scanning_device("b200");
   const SparseAttention half{4096, 2048, 64, 576, 512};
   SparseAttention whole = half;
   whole.heads = 128;
@@ -53,7 +54,7 @@ TEST_CASE("attention over chosen keys works on tiles of heads") {
 }
 
 TEST_CASE("a device without such constants says so") {
-  Device device = shipped("h100-sxm");
+  Device device = scanning_device("h100-sxm");
   device.mixers = {};
   CHECK_THROWS_WITH_AS((void)price(device, delta_scan(1, 1024, 8)),
                        doctest::Contains("no constants of gdn scans"), std::exception);

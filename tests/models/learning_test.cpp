@@ -37,7 +37,7 @@ LayerSetting setting(const Learning& learning) {
   return setting;
 }
 
-double product_flops(const Operators& operators) {
+double gemm_flops(const Operators& operators) {
   double flops = 0;
   for (const Operator& op : operators) {
     if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
@@ -68,10 +68,10 @@ TEST_CASE("freezing all leaves forward and input gradients") {
   const Transformer model = shipped_model("llama-3-8b");
   const Layer full = block(model, {});
   const Layer frozen = block(model, adapters(0, {}, Tuning::none));
-  const double forward = product_flops(forward_operators(full, Software{}));
-  CHECK(product_flops(forward_operators(frozen, Software{})) == forward);
-  CHECK(product_flops(backward_operators(full, Software{})) == 2 * forward);
-  CHECK(product_flops(backward_operators(frozen, Software{})) == forward);
+  const double forward = gemm_flops(forward_operators(full, Software{}));
+  CHECK(gemm_flops(forward_operators(frozen, Software{})) == forward);
+  CHECK(gemm_flops(backward_operators(full, Software{})) == 2 * forward);
+  CHECK(gemm_flops(backward_operators(frozen, Software{})) == forward);
   CHECK(learning_parameters_of(frozen).total() == 0);
   CHECK(parameters_of(frozen).total() == parameters_of(full).total());
 }
@@ -82,9 +82,9 @@ TEST_CASE("adapters of rank 0 are none, and of a small rank nearly none") {
   const Layer zero = block(model, adapters(0, {all}));
   CHECK(zero.pieces.size() == none.pieces.size());
   CHECK(kept_bytes(zero, {}) == kept_bytes(none, {}));
-  const double frozen = product_flops(backward_operators(none, Software{}));
+  const double frozen = gemm_flops(backward_operators(none, Software{}));
   const double adapted =
-      product_flops(backward_operators(block(model, adapters(8, {all})), Software{}));
+      gemm_flops(backward_operators(block(model, adapters(8, {all})), Software{}));
   CHECK(adapted > frozen);
   CHECK(adapted < 1.02 * frozen);
 }
@@ -205,10 +205,10 @@ TEST_CASE("where the last layers learn, those before have a forward pass alone")
   CHECK(backward_operators(frozen, Software{}).empty());
   CHECK(repeated_operators(frozen, Software{}, WordSet<Module>::all()).empty());
   CHECK(kept_bytes(frozen, {}) == 0);
-  CHECK(product_flops(forward_operators(frozen, Software{})) ==
-        product_flops(forward_operators(usual, Software{})));
-  CHECK(product_flops(backward_operators(learns, Software{})) ==
-        product_flops(backward_operators(usual, Software{})));
+  CHECK(gemm_flops(forward_operators(frozen, Software{})) ==
+        gemm_flops(forward_operators(usual, Software{})));
+  CHECK(gemm_flops(backward_operators(learns, Software{})) ==
+        gemm_flops(backward_operators(usual, Software{})));
   CHECK(learning_parameters(model, learning) == 2 * parameters_of(usual).total());
   CHECK(total_parameters(model) == total_parameters(shipped_model("llama-3-8b")));
 }
@@ -218,8 +218,8 @@ TEST_CASE("gradients pass frozen layers on their way to a table that learns") {
   plan.train_embeddings = true;
   const auto [model, learning] = last_layers(2, plan);
   const Layer frozen = tell_block(model, model.kind_of(0), setting(learning), Software{});
-  CHECK(product_flops(backward_operators(frozen, Software{})) ==
-        product_flops(forward_operators(frozen, Software{})));
+  CHECK(gemm_flops(backward_operators(frozen, Software{})) ==
+        gemm_flops(forward_operators(frozen, Software{})));
   CHECK(kept_bytes(frozen, {}) > 0);
   const std::int64_t block_size = parameters_of(block(model, {})).total();
   CHECK(learning_parameters(model, learning) == 2 * block_size + 2 * model.vocab * model.hidden);
@@ -287,7 +287,7 @@ TEST_CASE("a reward model has a score in place of words") {
   CHECK(head_outputs(model, 1, 128) == 1);
   CHECK(head_outputs(plain, 2, 128) == plain.vocab / 2);
   const auto logits = [&](const Transformer& of) {
-    return product_flops(forward_operators(tell_head(of, setting({}), Software{}), Software{}));
+    return gemm_flops(forward_operators(tell_head(of, setting({}), Software{}), Software{}));
   };
   CHECK(logits(plain) / logits(model) == doctest::Approx(static_cast<double>(plain.vocab)));
 }

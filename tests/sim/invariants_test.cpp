@@ -49,7 +49,7 @@ void each_drawn(unsigned seed, std::size_t count, Check&& check) {
   }
 }
 
-double seconds(const Scenario& scenario) {
+double predicted_seconds(const Scenario& scenario) {
   return predict(scenario).sec_per_iter.value;
 }
 
@@ -62,7 +62,8 @@ void check_alike(const Scenario& one, const Scenario& other) {
 
 TEST_CASE("clock and event queue agree on plans of every kind") {
   each_drawn(1, 12, [](const Scenario& scenario) {
-    CHECK(detailed_time(scenario).value == doctest::Approx(seconds(scenario)).epsilon(1e-9));
+    CHECK(detailed_time(scenario).value ==
+          doctest::Approx(predicted_seconds(scenario)).epsilon(1e-9));
   });
 }
 

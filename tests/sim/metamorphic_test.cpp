@@ -147,7 +147,7 @@ void on_random_plans(const std::function<void(const Asked&, const Scenario&)>& c
   }
 }
 
-double seconds(const Scenario& scenario) {
+double step_seconds(const Scenario& scenario) {
   return iteration_time(scenario, price_layers(scenario)).value;
 }
 
@@ -225,7 +225,7 @@ constexpr double kAnomaly = 4e-3;
 template <class Change>
 double seconds_with(Scenario scenario, const Change& change) {
   change(scenario);
-  return seconds(scenario);
+  return step_seconds(scenario);
 }
 
 TEST_CASE("accounts of all schedules add up, and more of any resource is never slower") {
@@ -278,7 +278,7 @@ TEST_CASE("accounts of all schedules add up, and more of any resource is never s
     });
     Scenario roomy = scenario;
     roomy.device.memory = roomy.device.memory * 1.2;
-    CHECK(seconds(roomy) == usual);
+    CHECK(step_seconds(roomy) == usual);
   });
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("schedules with more in flight, or with passes split by hand, are not 
         plan.schedule = schedule;
         plan.vpp = 1;
       });
-      return other ? seconds(*other) : 0.0;
+      return other ? step_seconds(*other) : 0.0;
     };
     const double one = with(Schedule::zb_h1), two = with(Schedule::zb_h2);
     if (one > 0 && two > 0) CHECK(two <= one * (1 + kRounding));
@@ -317,17 +317,17 @@ TEST_CASE("exchanges beside passes are not slower by more than what is measured"
     const double measured = beside->software.host.beside_launch_share * launched;
     // The first forward and the last backward have nothing beside them.
     constexpr double kFills = 0.01;
-    CHECK(seconds(*beside) <= before.sec_per_iter.value * (1 + kFills) + measured);
+    CHECK(step_seconds(*beside) <= before.sec_per_iter.value * (1 + kFills) + measured);
   });
 }
 
 TEST_CASE("slower links never make a step faster") {
   on_random_plans([](const Asked& /*asked*/, const Scenario& scenario) {
-    const double usual = seconds(scenario);
+    const double usual = step_seconds(scenario);
     for (const LinkClass level : link_levels(scenario.cluster.fabric->description())) {
       Scenario slower = scenario;
       slower.cluster = with_link_fraction(scenario.cluster, level, 0.5);
-      CHECK(seconds(slower) >= usual * (1 - kRounding));
+      CHECK(step_seconds(slower) >= usual * (1 - kRounding));
     }
   });
 }
@@ -336,9 +336,9 @@ TEST_CASE("twice the batch takes longer, and every further one as much more at l
   on_random_plans([](const Asked& asked, const Scenario& scenario) {
     const auto times = [&](std::int64_t factor) {
       const auto more = asked.with([&](PlanRequest& plan) { *plan.gbs *= factor; });
-      return more ? seconds(*more) : 0.0;
+      return more ? step_seconds(*more) : 0.0;
     };
-    CHECK(times(2) > seconds(scenario));
+    CHECK(times(2) > step_seconds(scenario));
     // A pipeline is in its rhythm from about four micro batches a stage on.
     const std::int64_t filled = scenario.plan.pp > 1 ? 4 : 1;
     const double once = times(filled), twice = times(2 * filled), four = times(4 * filled);
@@ -355,12 +355,12 @@ TEST_CASE("more recompute is never faster, and takes no more memory where stages
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
       const auto other = asked.with([&](PlanRequest& plan) { plan.recompute = recompute; });
       if (!other) continue;
-      CHECK(seconds(*other) >= before * (1 - kOvertaking));
+      CHECK(step_seconds(*other) >= before * (1 - kOvertaking));
       // Few micro batches are fullest at the end of a backward, beside whole gradients, when a
       // layer that is repeated is there as a whole.
       if (other->plan.micro_batches() > other->plan.pp)
         CHECK(peak(*other) <= held * (1 + kRounding));
-      before = seconds(*other);
+      before = step_seconds(*other);
       held = peak(*other);
     }
   });
@@ -441,7 +441,7 @@ TEST_CASE("twice the replicas on twice the batch are never faster, but for the o
 TEST_CASE("ranks at full speed take the time predicted, a slow node more, up to its own loss") {
   on_random_plans(
       [](const Asked& /*asked*/, const Scenario& scenario) {
-        const double usual = seconds(scenario);
+        const double usual = step_seconds(scenario);
         const auto slow = [&](double speed) {
           WhatIf question;
           question.slow_nodes = {{0, speed}};
@@ -459,7 +459,7 @@ TEST_CASE("things in each other's way are never faster, but for what the clock s
       [](const Asked& /*asked*/, const Scenario& scenario) {
         if (scenario.plan.tp > scenario.cluster.devices_per_node) return;
         const ContendedIteration contended = contended_iteration(scenario, {});
-        const double usual = seconds(scenario);
+        const double usual = step_seconds(scenario);
         // The clock's surplus in sharing or loss is told, and may be less than nothing;
         // what starts later may overlap less.
         const double spared = std::min(0.0, contended.links) + std::min(0.0, contended.overlap);
@@ -472,7 +472,7 @@ TEST_CASE("a timeline ends with the iteration") {
   on_random_plans(
       [](const Asked& /*asked*/, const Scenario& scenario) {
         const Timeline told = timeline(scenario);
-        CHECK(told.seconds == doctest::Approx(seconds(scenario)).epsilon(1e-9));
+        CHECK(told.seconds == doctest::Approx(step_seconds(scenario)).epsilon(1e-9));
         double end = 0;
         for (const TimelineSlice& slice : told.slices) end = std::max(end, slice.end_s);
         CHECK(end +

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-std::string problem(const std::string& text) {
+std::string json_problem(const std::string& text) {
   return error_text([&] { parse_json("x.json", text); });
 }
 
@@ -63,18 +63,18 @@ TEST_CASE("JSON text cut anywhere is refused") {
   const std::string text = R"({"a": [1, 2.5, "x"], "b": {"c": true}})";
   for (std::size_t length = 0; length < text.size(); ++length) {
     CAPTURE(length);
-    CHECK(problem(text.substr(0, length)).starts_with("x.json: line 1, column "));
+    CHECK(json_problem(text.substr(0, length)).starts_with("x.json: line 1, column "));
   }
-  CHECK(problem(text) == "no error");
+  CHECK(json_problem(text) == "no error");
 }
 
 TEST_CASE("a syntax error names file, line and column") {
-  CHECK(problem("") ==
+  CHECK(json_problem("") ==
         "x.json: line 1, column 1: not JSON: unexpected end of input; "
         "expected '[', '{', or a literal");
-  CHECK(problem("{\n  \"a\": 1,\n}") ==
+  CHECK(json_problem("{\n  \"a\": 1,\n}") ==
         "x.json: line 3, column 1: not JSON: unexpected '}'; expected string literal");
-  CHECK(problem("[1]x") ==
+  CHECK(json_problem("[1]x") ==
         "x.json: line 1, column 4: not JSON: invalid literal; last read: '1]x'; "
         "expected end of input");
 }
@@ -83,33 +83,34 @@ TEST_CASE("NaN, Infinity and comments are not JSON") {
   for (const char* text :
        {"NaN", "[nan]", "Infinity", "[-Infinity]", "// c\n1", "{'a': 1}", "[1,]"}) {
     CAPTURE(text);
-    CHECK(problem(text).starts_with("x.json: line 1, column "));
+    CHECK(json_problem(text).starts_with("x.json: line 1, column "));
   }
 }
 
 TEST_CASE("a number beyond double precision's range is refused") {
-  CHECK(problem("[1, 1e999]") == "x.json: line 1, column 9: number out of range: 1e999");
-  CHECK(problem("1" + std::string(1000, '0')) ==
+  CHECK(json_problem("[1, 1e999]") == "x.json: line 1, column 9: number out of range: 1e999");
+  CHECK(json_problem("1" + std::string(1000, '0')) ==
         "x.json: line 1, column 1001: number out of range: 1" + std::string(59, '0') + "…");
   CHECK(parse_json("x.json", "1e300") == 1e300);
 }
 
 TEST_CASE("invalid UTF-8 is refused and shown as numbers") {
-  CHECK(problem("\"\xff\"") ==
+  CHECK(json_problem("\"\xff\"") ==
         "x.json: line 1, column 2: not JSON: invalid string: ill-formed UTF-8 byte; "
         "last read: '\"\\xff'");
 }
 
 TEST_CASE("all repeated keys are named") {
-  CHECK(problem(R"({"a": 1, "b": {"c": 1, "c": 2}, "a": 3})") ==
+  CHECK(json_problem(R"({"a": 1, "b": {"c": 1, "c": 2}, "a": 3})") ==
         "x.json: /b/c: the same key twice\nx.json: /a: the same key twice");
-  CHECK(problem(R"([{"a": 1}, {"a": 1}])") == "no error");
+  CHECK(json_problem(R"([{"a": 1}, {"a": 1}])") == "no error");
 }
 
 TEST_CASE("64 levels are parsed, 65 are refused") {
-  CHECK(problem(repeated("[", 64) + repeated("]", 64)) == "no error");
-  CHECK(problem(repeated("[", 65) + repeated("]", 65)) == "x.json: nested deeper than 64 levels");
-  CHECK(problem(repeated("{\"a\":", 65) + "1" + repeated("}", 65)) ==
+  CHECK(json_problem(repeated("[", 64) + repeated("]", 64)) == "no error");
+  CHECK(json_problem(repeated("[", 65) + repeated("]", 65)) ==
+        "x.json: nested deeper than 64 levels");
+  CHECK(json_problem(repeated("{\"a\":", 65) + "1" + repeated("}", 65)) ==
         "x.json: nested deeper than 64 levels");
 }
 
@@ -121,13 +122,13 @@ TEST_CASE("random text is a value or an error, never a crash") {
     for (auto length = random() % 30; length > 0; --length) {
       text += letters[random() % letters.size()];
     }
-    CHECK_FALSE(problem(text).empty());
+    CHECK_FALSE(json_problem(text).empty());
   }
 }
 
 TEST_CASE("a million open brackets are refused") {
-  CHECK(problem(repeated("[", 1'000'000)) == "x.json: nested deeper than 64 levels");
-  CHECK(problem(repeated("{\"a\":[", 1'000'000)) == "x.json: nested deeper than 64 levels");
+  CHECK(json_problem(repeated("[", 1'000'000)) == "x.json: nested deeper than 64 levels");
+  CHECK(json_problem(repeated("{\"a\":[", 1'000'000)) == "x.json: nested deeper than 64 levels");
 }
 
 TEST_CASE("pointers are ranked by their place in the text") {

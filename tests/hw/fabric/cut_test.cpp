@@ -18,7 +18,7 @@ NodeFabric wide_node() {
   return node;
 }
 
-constexpr BytesPerSecond kLink{kNicRate};
+constexpr BytesPerSecond kLinkRate{kNicRate};
 
 double bisection(const NodeFabric& node, const Network& network, int nodes) {
   return bisection_bandwidth(build_fabric(described(node, network), nodes)).value;
@@ -49,26 +49,26 @@ TEST_CASE("a full fat tree passes what half of the NICs send, over its over-subs
 }
 
 TEST_CASE("a dragonfly passes the global links between half of its groups") {
-  const Dragonfly dragonfly{6, 4, 2, 3, {1e15}, kLink};  // 12 ports, 5 others: 2 rounds
+  const Dragonfly dragonfly{6, 4, 2, 3, {1e15}, kLinkRate};  // 12 ports, 5 others: 2 rounds
   CHECK(bisection(wide_node(), dragonfly, 48) == 3 * 3 * 2 * kNicRate);
 }
 
 TEST_CASE("a torus passes two links for each line of its longest dimension") {
-  CHECK(bisection(wide_node(), TorusNetwork{{4, 6, 3}, kLink}, 72) == 2 * 12 * kNicRate);
-  CHECK(bisection(wide_node(), TorusNetwork{{2, 2}, kLink}, 4) == 2 * kNicRate);
-  const TorusNetwork tofu{{2, 3, 2, 4, 3, 3}, kLink};
+  CHECK(bisection(wide_node(), TorusNetwork{{4, 6, 3}, kLinkRate}, 72) == 2 * 12 * kNicRate);
+  CHECK(bisection(wide_node(), TorusNetwork{{2, 2}, kLinkRate}, 4) == 2 * kNicRate);
+  const TorusNetwork tofu{{2, 3, 2, 4, 3, 3}, kLinkRate};
   CHECK(bisection(wide_node(), tofu, 432) == 2 * 108 * kNicRate);
 }
 
 TEST_CASE("a full mesh passes a link for each pair of nodes of the two halves") {
-  CHECK(bisection(wide_node(), FullMesh{kLink}, 10) == 25 * kNicRate);
-  CHECK(bisection(wide_node(), FullMesh{kLink}, 7) == 12 * kNicRate);
+  CHECK(bisection(wide_node(), FullMesh{kLinkRate}, 10) == 25 * kNicRate);
+  CHECK(bisection(wide_node(), FullMesh{kLinkRate}, 7) == 12 * kNicRate);
 }
 
 TEST_CASE("two switches pass what the cables between them do") {
   EdgeList list;
   list.switches = {"left", "right"};
-  list.edges = {{0, 1, kLink}, {0, 1, kLink}};
+  list.edges = {{0, 1, kLinkRate}, {0, 1, kLinkRate}};
   list.attachments = {{0}, {0}, {1}, {1}};
   CHECK(bisection(wide_node(), list, 4) == 2 * kNicRate);
 }
@@ -91,8 +91,8 @@ TEST_CASE("the members of a node send no more to the rest of a group than the cu
   const std::vector<Network> networks = {fat_tree(2, 3.0),
                                          fat_tree(3),
                                          fat_tree(2, 1.0, true),
-                                         Dragonfly{4, 3, 1, 1, {1e10}, kLink},
-                                         TorusNetwork{{3, 2, 2}, kLink},
+                                         Dragonfly{4, 3, 1, 1, {1e10}, kLinkRate},
+                                         TorusNetwork{{3, 2, 2}, kLinkRate},
                                          FullMesh{{1e10}}};
   for (const Network& network : networks) {
     for (const NodeFabric& node : {dgx_node(2), dgx_node(16), host_node, direct_node}) {
