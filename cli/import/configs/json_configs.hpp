@@ -21,9 +21,8 @@ void read_deepspeed_config(const Document& document, ImportedJob& job);
 /// Tests whether the JSON looks like such a file: `model_type` or a width under one of its names.
 bool is_hugging_face_config(const Document& document);
 
-/// Reads the model into `job`. Families: GPT-2, GPT-BigCode, BLOOM, OPT, GPT-NeoX, Llama, Mistral,
-/// Phi-3, Qwen, Gemma, MPT, Falcon. Throws InputError for other families, mixtures of experts, and
-/// values that make no model.
+/// Reads the model into `job`. Throws InputError for families that data/import/families.json has
+/// not, and for values that make no model.
 void read_hugging_face_config(const Document& document, ImportedJob& job);
 
 }  // namespace prequel
