@@ -1,5 +1,5 @@
-# `cmake --install` and the package that find_package(prequel) finds: headers, libraries, data and
-# the program. Each library says install() where it is made (prequel_library). A static build
+# `cmake --install` and the package that find_package(prequel) finds: the public header, libraries,
+# data and the program. Each library says install() where it is made (prequel_library). A static build
 # (PREQUEL_STATIC) has no libraries.
 include(CMakePackageConfigHelpers)
 
@@ -14,8 +14,12 @@ if(NOT PREQUEL_STATIC)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/prequel-config.cmake
                 ${CMAKE_CURRENT_BINARY_DIR}/prequel-config-version.cmake
           DESTINATION ${package_dir})
-  install(DIRECTORY hw models sim calibrate DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/prequel
-          FILES_MATCHING PATTERN "*.hpp")
+  # All that the library says: what its one public header includes, and that.
+  install(FILES cli/api/prequel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/prequel)
+  foreach(header calibrate/runs/calibrated_file.hpp hw/base/errors.hpp hw/base/progress.hpp)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/prequel/${folder})
+  endforeach()
 endif()
 
 if(TARGET prequel)

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Session and answer of a call.
+/// Session of a call.
 
 #include <atomic>
 #include <map>
@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/runs/calibrated_file.hpp"
-#include "hw/base/progress.hpp"
+#include "cli/api/prequel.hpp"
 #include "models/job/file_cache.hpp"
 
 namespace prequel {
@@ -26,14 +25,6 @@ struct CallSession {
   /// Most tasks of a prediction's timeline, or plans of a search, to draw; 0: no drawing.
   std::size_t drawn_slices{};
   std::map<std::string, std::string> documents{};  ///< texts of files, by names that ask for them
-};
-
-struct CallAnswer {
-  std::string document;  ///< JSON, as the program prints it
-  bool is_no{};          ///< whether the answer is "no", as the exit status 1 says
-  std::string drawing;   ///< JSON, as `drawing_json` or `cloud_json` says, where one was asked for
-  std::string remarks;   ///< lines on what was read, assumed and left out of other tools' files
-  std::vector<CalibratedFile> files;  ///< of a data folder, for those who write it
 };
 
 }  // namespace prequel

@@ -1,7 +1,7 @@
 #include "cli/json/context.hpp"
 
+#include "cli/api/prequel.hpp"
 #include "cli/json/json.hpp"
-#include "cli/text/version.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {

@@ -5,17 +5,18 @@
 
 #include <fmt/format.h>
 
+#include "cli/api/prequel.hpp"
 #include "cli/call/call.hpp"
 #include "cli/json/json.hpp"
 #include "cli/mcp/call_queue.hpp"
 #include "cli/mcp/tools.hpp"
 #include "cli/text/exit_status.hpp"
-#include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_parse.hpp"
 #include "hw/base/text.hpp"
 #include "models/job/file_cache.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
 namespace {

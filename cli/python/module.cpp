@@ -14,14 +14,9 @@
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <nlohmann/json.hpp>
 
+#include "cli/api/prequel.hpp"
 #include "cli/calibrate/runs_answer.hpp"
-#include "cli/call/call.hpp"
-#include "cli/text/version.hpp"
-#include "hw/base/errors.hpp"
-#include "hw/base/json_parse.hpp"
-#include "models/job/file_cache.hpp"
 
 namespace prequel {
 namespace {
@@ -45,8 +40,9 @@ void write_data(const std::vector<DataFile>& files, const std::string& directory
   write_data_folder(written, directory);
 }
 
-/// Calls that share the files read so far. Threads of Python may use one at once.
-class Session {
+/// A session whose calls work without the interpreter's lock. Threads of Python may use one at
+/// once.
+class PythonSession {
  public:
   /// The document, remarks on files that were read, and files of a data folder (folder, name,
   /// text). Works without the interpreter's lock; what may take long on a thread of its own, so
@@ -70,8 +66,7 @@ class Session {
     CallAnswer done = interruptible(
         command,
         [&](const std::atomic<bool>* stop) {
-          return answer_call(command, parsed(command, arguments),
-                             {std::move(data_directories), files_, stop, count, parsers_});
+          return session_.answer({command, arguments, std::move(data_directories), stop, count});
         },
         tell);
     std::vector<DataFile> files;
@@ -86,10 +81,8 @@ class Session {
                            std::vector<std::string> data_directories) {
     const py::gil_scoped_release unlocked;
     return interruptible("predict many", [&](const std::atomic<bool>* stop) {
-      return prequel::predict_many(parsed("predict_many", arguments),
-                                   parsed("predict_many plans", columns),
-                                   {std::move(data_directories), files_, stop, {}, parsers_})
-          .dump();
+      return session_.predict_many({"predict_many", arguments, std::move(data_directories), stop},
+                                   columns);
     });
   }
 
@@ -98,16 +91,11 @@ class Session {
                      std::vector<std::string> data_directories, const std::string& document) {
     const py::gil_scoped_release unlocked;
     return interruptible(command, [&](const std::atomic<bool>* stop) {
-      return report_call(command, parsed(command, arguments), document,
-                         {std::move(data_directories), files_, stop, {}, parsers_});
+      return session_.report({command, arguments, std::move(data_directories), stop}, document);
     });
   }
 
  private:
-  static nlohmann::ordered_json parsed(const std::string& command, const std::string& arguments) {
-    return parse_json(command + " arguments", arguments);
-  }
-
   /// Returns what `ask` returns. Calls that may take long run on a thread of its own, a signal of
   /// Python sets the flag that `ask` is given, and so does what `tell` throws, which is called
   /// meanwhile with the interpreter's lock.
@@ -147,8 +135,7 @@ class Session {
     throw py::error_already_set();
   }
 
-  std::shared_ptr<FileCache> files_ = std::make_shared<FileCache>();
-  std::shared_ptr<ParserPool> parsers_ = make_parser_pool();
+  Session session_;
 };
 
 }  // namespace
@@ -166,25 +153,23 @@ PYBIND11_MODULE(_prequel, module) {
       PyErr_SetObject(type.ptr(), raised.ptr());
     }
   });
-  py::class_<Session>(module, "Session", "Calls that share the files read so far.")
+  py::class_<PythonSession>(module, "Session", "Calls that share the files read so far.")
       .def(py::init<>())
       .def(
-          "call", &Session::call, py::arg("command"), py::arg("arguments"),
+          "call", &PythonSession::call, py::arg("command"), py::arg("arguments"),
           py::arg("data_directories"), py::arg("progress") = py::none(),
           "The document of a command with these arguments (JSON), remarks on files of other tools, "
           "and files of a data folder (folder, name, text).")
-      .def("predict_many", &Session::predict_many, py::arg("arguments"), py::arg("columns"),
+      .def("predict_many", &PythonSession::predict_many, py::arg("arguments"), py::arg("columns"),
            py::arg("data_directories"),
            "Columns (JSON) that predict a table of plans, which share these arguments.")
-      .def("report", &Session::report, py::arg("command"), py::arg("arguments"),
+      .def("report", &PythonSession::report, py::arg("command"), py::arg("arguments"),
            py::arg("data_directories"), py::arg("document"),
            "The report (HTML) of a call that was answered with this document.");
   module.def("write_data", &write_data, py::arg("files"), py::arg("directory"),
              "Writes files of a data folder.");
-  module.def(
-      "arguments_schema",
-      [](const std::string& command) { return arguments_schema(command).dump(); },
-      py::arg("command"), "The JSON Schema of a command's arguments, as JSON.");
+  module.def("arguments_schema", &schema_of_arguments, py::arg("command"),
+             "The JSON Schema of a command's arguments, as JSON.");
 }
 
 }  // namespace prequel

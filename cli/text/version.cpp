@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/api/prequel.hpp"
+
 namespace prequel {
 
 std::string version_number() {

@@ -8,9 +8,6 @@
 
 namespace prequel {
 
-/// "0.2.0".
-std::string version_number();
-
 /// "prequel 0.2.0", for files that are written.
 std::string version();
 
