@@ -183,7 +183,13 @@ ScanKernel read_scan(const Cursor& cursor) {
   kernel.token_head = seconds(cursor.at("token_head_s"));
   if (const auto keys = cursor.find("token_key_head_s")) kernel.token_key_head = seconds(*keys);
   if (const auto step = cursor.find("step_s")) kernel.step = seconds(*step);
-  kernel.state = cursor.at("state").number(kPositive);
+  std::vector<std::int64_t> head;
+  for (const Cursor& size : cursor.at("head").items()) head.push_back(size.integer(1, 4096));
+  if (head.size() != 2) {
+    cursor.at("head").problem("expected two numbers, the sizes of keys and of values");
+  }
+  kernel.key_dim = head.front();
+  kernel.value_dim = head.back();
   kernel.backward_factor = cursor.at("backward_factor").number(kPositive);
   kernel.error = cursor.at("relative_error").number(kNonNegative);
   return kernel;

@@ -204,6 +204,7 @@ class MegatronCommand {
       leave_out("num_hash_layers", "experts that a table chooses, as the model's recipe");
     }
     if (experts.zero > 0) leave_out("num_zero_experts", "Megatron-LM has no flag for them");
+    if (experts.shortcut) leave_out("moe_shortcut", "Megatron-LM has no flag for it");
     line("--moe-ffn-hidden-size", experts.ffn_hidden);
     if (experts.shared_hidden > 0) {
       line("--moe-shared-expert-intermediate-size", experts.shared_hidden);

@@ -10,7 +10,10 @@ struct ScanTerms {
 
 ScanTerms terms_of(const ScanKernel& kernel, const Scan& scan) {
   const double factor = scan.backward ? kernel.backward_factor : 1.0;
-  const double size = real(scan.key_dim * scan.value_dim) / kernel.state;
+  Scan measured = scan;
+  measured.key_dim = kernel.key_dim;
+  measured.value_dim = kernel.value_dim;
+  const double size = scan_flops(scan).value / scan_flops(measured).value;
   const Seconds heads =
       real(scan.heads) * kernel.token_head + real(scan.key_heads) * kernel.token_key_head;
   return {factor * scan.tokens() * size * heads, factor * real(scan.seq) * kernel.step,

@@ -46,18 +46,17 @@ Flops scan_flops(const Scan& scan);
 /// Constants of one kind of scan: kernels work in parallel over sequences and heads, and one after
 /// the other along the sequence,
 ///
-///     t = launch + tokens·(heads·token_head + key_heads·token_key_head)·(key_dim·value_dim /
-///     state)
-///       + seq·step
+///     t = launch + tokens·(heads·token_head + key_heads·token_key_head)·size + seq·step
 ///
-/// and backward `backward_factor` times that. Source: form and constants fitted to public kernel
-/// benchmarks (ai-dynamo/aiconfigurator), backward to flash-linear-attention's on GB200.
+/// where `size` is the FLOP of a head over those of a head of the size that was measured. Backward
+/// `backward_factor` times that. Source: form and constants fitted to public kernel benchmarks
+/// (ai-dynamo/aiconfigurator), backward to flash-linear-attention's on GB200.
 struct ScanKernel {
   Seconds launch{};
   Seconds token_head{};
   Seconds token_key_head{};
   Seconds step{};
-  double state{1};  ///< key_dim x value_dim of the shapes measured
+  std::int64_t key_dim{1}, value_dim{1};  ///< of the shapes measured
   double backward_factor{};
   double error{};  ///< relative, of shapes that were not fitted
 };

@@ -38,6 +38,7 @@ Layer tell_learning_block(const Transformer& model, LayerKind kind, const LayerS
   // Side by side, mixer and feed share their norm, their sum and their collectives.
   const bool side_by_side = model.parallel_block && mixes && feeds;
   teller.tell_input();
+  teller.tell_graph_copies();
   if (mixes) {
     teller.tell_streams_in(true);
     teller.tell_norm(teller.keeps_mixer_input() || (side_by_side && teller.keeps_feed_input()),

@@ -145,7 +145,10 @@ class FeedTeller {
     tell_activation_store(module, in_elements, false);
     tell_activation("activation", module, inner_elements, inner_elements,
                     teller_.keeps_input_of({AdapterTarget::down}));
-    teller_.tell_cast("mlp casts", module, inner_elements,
+    // What shared experts read is routed, too, so that the norm gives it in 16 bits.
+    const double read =
+        module == Module::shared_experts ? real(teller_.shared_tokens * teller_.model.hidden) : 0.0;
+    teller_.tell_cast("mlp casts", module, read + inner_elements,
                       in_elements + real(teller_.tokens * teller_.model.hidden));
     LayerTeller::Split second = teller_.split_inputs();
     second.module = module == Module::mlp ? Module::mlp_out : module;
@@ -162,6 +165,8 @@ class FeedTeller {
     whole.kept = real(teller_.shared_tokens * inputs) * teller_.operand;
     const bool normed = teller_.model.experts.latent_norm && outputs < inputs;
     whole.more_parameters = normed ? outputs : 0;
+    teller_.tell_cast("latent casts", Module::experts, real(teller_.shared_tokens * inputs),
+                      real(teller_.shared_tokens * outputs));
     teller_.tell_linear(name, teller_.shared_tokens, outputs, inputs, whole);
   }
 
@@ -210,7 +215,8 @@ class FeedTeller {
                     OffloadModule::moe_act});
     };
     // Separate kernels read and write twice what a fused one does once.
-    const bool fused = teller_.software.kernels.fused_experts && teller_.setting.one_graph;
+    const bool fused =
+        teller_.software.kernels.fused_experts && teller_.setting.graphs.has(GraphedModule::full);
     const double passes = fused ? 0.5 : 1.0;
     // Tokens that travel in 8 bits are cast once, before they are copied for their experts.
     const bool travel_cast = teller_.setting.ep > 1 && is_quantized(teller_.setting.to_experts);

@@ -111,6 +111,14 @@ struct Layer {
   bool detached{};  ///< no gradient passes it: it has a forward pass alone, and keeps nothing
 };
 
+/// What is copied around the graph of a sublayer's modules, in hidden states of its tokens: graphs
+/// read and write buffers of their own, so that inputs are copied there forward, and backward the
+/// gradients of results (Transformer Engine's graph.py, from memory).
+struct GraphCopies {
+  double inputs{}, results{};
+};
+GraphCopies graph_copies(const Transformer& model, LayerKind kind, WordSet<GraphedModule> graphs);
+
 /// Returns the parameters of one norm over the hidden state.
 std::int64_t norm_parameters(const Transformer& model);
 

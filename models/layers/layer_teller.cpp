@@ -9,6 +9,18 @@ constexpr double kWideCopy = 4;  // bytes of an element in fp32
 
 }  // namespace
 
+GraphCopies graph_copies(const Transformer& model, LayerKind kind, WordSet<GraphedModule> graphs) {
+  using enum GraphedModule;
+  if (graphs.has(full)) return {};
+  const GraphedModule of_mixer = is_softmax(kind.mixer) ? attn : mamba;
+  const bool mixes = kind.mixer != Mixer::none && graphs.has(of_mixer);
+  const bool feeds = kind.feed != Feed::none && graphs.has(kind.has_experts() ? moe : mlp);
+  const bool routes = kind.has_experts() && graphs.has(moe_router) && !feeds;
+  if (!mixes && !feeds && !routes) return {};
+  // A router's graph gives the sum so far, what the norm gives and what shared experts give.
+  return {1, routes ? (model.experts.shared_hidden > 0 ? 3.0 : 2.0) : 1.0};
+}
+
 void LayerTeller::tell_input() {
   layer_.input = real(model.streams) * token_bytes / real(setting.token_split());
   layer_.saved_input = layer_.input / real(setting.saved_input_ranks);
@@ -103,6 +115,14 @@ void LayerTeller::tell_pointwise(std::string_view name, Module module, double fo
 void LayerTeller::tell_cast(std::string_view name, Module module, double forward, double backward) {
   if (!is_quantized(setting.products)) return;
   tell({name, Casts{forward, backward, setting.casts, setting.learning.model_learns()}, module});
+}
+
+void LayerTeller::tell_graph_copies() {
+  const GraphCopies copies = graph_copies(model, kind, setting.graphs);
+  if (copies.inputs == 0) return;
+  const double pass = 2 * real(model.streams) * token_bytes / real(setting.token_split());
+  tell({"graph copies", PointwiseKernels{StreamKind::fused_pointwise, copies.inputs * pass,
+                                         copies.results * pass}});
 }
 
 void LayerTeller::tell_collective(std::string_view name, GroupAxis axis, double bytes,

@@ -102,6 +102,8 @@ class LayerTeller {
   /// Casts of activations forward and of gradients backward, in elements. Weight gradients read
   /// them in the other order, too.
   void tell_cast(std::string_view name, Module module, double forward, double backward);
+  /// Tells what graphs of single modules copy (`graph_copies`).
+  void tell_graph_copies();
   void tell_collective(std::string_view name, GroupAxis axis, double bytes,
                        std::optional<CollectiveOp> forward, std::optional<CollectiveOp> backward,
                        bool ends_layer = false);

@@ -139,11 +139,11 @@ struct LayerSetting {
   Precision to_experts{precision};  ///< of tokens, and gradients, on their way to experts
   bool compiled{true};              ///< pointwise kernels are fused as far as the stack does it
   double imbalance{1.0};            ///< tokens of the busiest rank's experts over the mean
-  bool fixed_capacity{};        ///< each expert gets as many tokens as it may, others are dropped
-  bool one_graph{};             ///< a whole iteration is launched at once
-  bool fp8_attention{};         ///< attention's core multiplies in fp8
-  bool fp8_activation_store{};  ///< inputs of SwiGLU are kept in fp8
-  bool gathers_cast{};          ///< weights come from other ranks in the format of products
+  bool fixed_capacity{};          ///< each expert gets as many tokens as it may, others are dropped
+  WordSet<GraphedModule> graphs;  ///< launched at once
+  bool fp8_attention{};           ///< attention's core multiplies in fp8
+  bool fp8_activation_store{};    ///< inputs of SwiGLU are kept in fp8
+  bool gathers_cast{};            ///< weights come from other ranks in the format of products
   bool repeats_expert_activation{};  ///< the experts' activation is recomputed by itself
   std::int64_t saved_input_ranks{
       1};  ///< that share an input which waits for the layer's repetition

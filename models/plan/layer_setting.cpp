@@ -121,7 +121,7 @@ LayerSetting layer_setting(const Plan& plan) {
   setting.fp8_activation_store = plan.fp8_activation_store;
   setting.gathers_cast = plan.fp8_param_gather && plan.fp8_recipe != Fp8Recipe::mxfp8;
   setting.repeats_expert_activation = repeats_expert_activation(plan);
-  setting.one_graph = plan.cuda_graphs.has(GraphedModule::full);
+  setting.graphs = plan.cuda_graphs;
   setting.learning = learning_of(plan);
   if (plan.distribute_saved_activations && plan.recompute == Recompute::full) {
     setting.saved_input_ranks = plan.tp;

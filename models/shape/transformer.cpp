@@ -58,6 +58,7 @@ void read_experts(const Cursor& root, const Fields& fields, Transformer& model) 
   experts.router_bias = fields.flag_or("moe_router_bias", false);
   experts.hash_layers = fields.shape_or("num_hash_layers", 0, 0);
   experts.zero = fields.shape_or("num_zero_experts", 0, 0);
+  experts.shortcut = fields.flag_or("moe_shortcut", false);
   const auto at_most = [&](std::string_view key, std::int64_t value, std::int64_t most) {
     if (value <= most) return;
     root.at(key).problem(std::to_string(value) + " are more than there are, " +

@@ -49,6 +49,7 @@ struct Experts {
   bool router_bias{};             ///< a bias an expert that balances their load
   std::int64_t hash_layers{};     ///< layers at the front whose experts the token's word chooses
   std::int64_t zero{};            ///< further ones that give the token back (LongCat)
+  bool shortcut{};                ///< dense sublayers up to the next ones do not wait for them
 
   /// Returns how many experts with work a token is sent to, on average.
   [[nodiscard]] double working() const {

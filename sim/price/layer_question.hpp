@@ -18,8 +18,7 @@ struct LayerQuestion : LayerContent {
   std::int64_t gpus{};       ///< of the job; those of a node where all groups lie inside one
   bool staged_over_nodes{};  ///< in a pipeline that spans nodes
   WordSet<Overlapped> overlap;
-  bool beside{};  ///< tokens are exchanged with experts beside another micro batch
-  WordSet<GraphedModule> graphs;
+  bool beside{};                ///< tokens are exchanged with experts beside another micro batch
   bool by_matrix{};             ///< the optimizer updates whole matrices (Muon)
   std::int64_t forward_only{};  ///< passes beside the one that learns
 

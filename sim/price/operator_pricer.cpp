@@ -185,8 +185,8 @@ double OperatorPricer::ring_seconds(const ContextRing& ring) const {
 }
 
 double OperatorPricer::ring_launches(const ContextRing& ring) const {
-  const bool in_graph =
-      question_.graphs.has(GraphedModule::full) || question_.graphs.has(GraphedModule::attn);
+  const WordSet<GraphedModule> graphs = question_.setting.graphs;
+  const bool in_graph = graphs.has(GraphedModule::full) || graphs.has(GraphedModule::attn);
   const double step = in_graph ? 0.0 : inputs_.software.communication.context_step.value;
   return (ring.backward ? 2.0 : 1.0) * step * real(question_.setting.cp);
 }

@@ -14,10 +14,13 @@ namespace {
 LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
                          const LayerQuestion& question, const LayerLaunches& launches) {
   const LayerSetting& setting = question.setting;
-  const WordSet<GraphedModule> graphs = question.graphs;
+  const WordSet<GraphedModule> graphs = setting.graphs;
   if (graphs.has(GraphedModule::full)) return {};
   const bool casts = is_quantized(setting.products);
+  // A graph is one launch, and each copy into its buffers another.
+  const GraphCopies copies = graph_copies(model, kind, graphs);
   LaunchCounts all;
+  if (copies.inputs > 0) all += {1 + copies.inputs, 1 + copies.results};
   const GraphedModule of_mixer =
       is_softmax(kind.mixer) ? GraphedModule::attn : GraphedModule::mamba;
   if (kind.mixer != Mixer::none && !graphs.has(of_mixer)) {
@@ -77,9 +80,10 @@ double add_launches(KernelCosts& kernels, const Inputs& inputs, const PassLaunch
 /// Waits of a forward pass over experts for the token counts of other ranks, unless a graph or a
 /// capacity has settled them.
 double count_wait(const HostStack& host, LayerKind kind, const LayerQuestion& question) {
+  const LayerSetting& setting = question.setting;
   const bool counts =
-      kind.has_experts() && !question.setting.fixed_capacity && !question.setting.one_graph;
-  if (!counts || question.setting.ep == 1) return 0;
+      kind.has_experts() && !setting.fixed_capacity && !setting.graphs.has(GraphedModule::full);
+  if (!counts || setting.ep == 1) return 0;
   // Beside another micro batch 0.67 of 3.1 s were left of them (a published profile of Qwen3-30B on
   // 16 H100).
   constexpr double kLeftBeside = 0.22;
@@ -130,13 +134,13 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   const double again = whole ? question.repeated_blocks : 0.0;
   const HostStack& host = software.host;
   LaunchCounts launches = launches_of(kind, inputs.model, question, host.launches);
-  if (!question.graphs.has(GraphedModule::full)) {
+  if (!question.setting.graphs.has(GraphedModule::full)) {
     launches += real(layer.adapters) * adapter_launches(question.setting.learning, software);
   }
   const double wait = count_wait(host, kind, question);
   const double lost = lost_share(host, kind, question.setting);
   const double beside =
-      question.beside ? exchange_beside(software.communication, question.graphs) : 0.0;
+      question.beside ? exchange_beside(software.communication, question.setting.graphs) : 0.0;
   const Seconds collective =
       question.staged_over_nodes ? pricer.tensor_collective_launch() : Seconds{};
   const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
@@ -208,10 +212,43 @@ LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
   question.staged_over_nodes = plan.pp > 1 && plan.tp > 1 && plan.gpus > per_node;
   question.overlap = plan.overlap;
   question.beside = exchanges_beside(plan);
-  question.graphs = plan.cuda_graphs;
   question.by_matrix = plan.optimizer == Optimizer::muon;
   return question;
 }
+
+namespace {
+
+/// Plays experts on a shortcut (arXiv 2404.05019): the dense sublayers up to the next experts do
+/// not wait for them, so that tokens are exchanged beside these, at the loss of kernels beside
+/// transfers.
+void play_shortcut(const Inputs& inputs, const PartCounts& held, LayerKernels& kernels) {
+  const LayerKinds kinds(inputs.model);
+  const double loss = overlap_loss(inputs);
+  for (KernelCosts PartKernels::*pass : {&PartKernels::forward, &PartKernels::backward}) {
+    double room = 0, layers = 0;  // s of dense kernels; layers of experts
+    each_part([&](Part part) {
+      if (!is_block(part) || held[part] == 0) return;
+      if (kinds.kind_of(part).has_experts()) {
+        layers += real(held[part]);
+      } else {
+        room += real(held[part]) * sum(kernels[part].*pass).compute;
+      }
+    });
+    each_part([&](Part part) {
+      if (!is_block(part) || held[part] == 0 || !kinds.kind_of(part).has_experts()) return;
+      double left = room / layers;
+      for (KernelCost& transfer : kernels[part].*pass) {
+        if (transfer.kind != WorkKind::expert_comm) continue;
+        const double both = std::min(left, transfer.seconds);
+        left -= both;
+        transfer.hidden += (1.0 - loss) * both;
+        transfer.seconds -= (1.0 - loss) * both;
+      }
+    });
+  }
+}
+
+}  // namespace
 
 LayerKernels price_kernels(const LayerQuestion& question, const Inputs& inputs) {
   const OperatorPricer pricer(question, inputs);
@@ -223,6 +260,7 @@ LayerKernels price_kernels(const LayerQuestion& question, const Inputs& inputs) 
     const Layer layer = tell_part(part, inputs.model, setting, inputs.software);
     kernels[part] = price_part(pricer, layer, part, question, inputs);
   });
+  if (inputs.model.experts.shortcut && !question.beside) play_shortcut(inputs, held, kernels);
   return kernels;
 }
 

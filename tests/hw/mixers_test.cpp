@@ -36,6 +36,16 @@ TEST_CASE("scans take what public benchmarks measured") {
   }
 }
 
+TEST_CASE("heads of another size take what the FLOP of their chunks ask for") {
+  // flash-linear-attention @bc3b101dcb on GB200: 8 x 2048 tokens, 32 heads of 256, both passes.
+  const Device device = shipped("gb200");
+  Scan wide{ScanKind::gdn, 8, 2048, 32, 32, 256, 256};
+  Seconds both = price(device, wide);
+  wide.backward = true;
+  both += price(device, wide);
+  CHECK(1e3 * both.value == doctest::Approx(8.644).epsilon(0.1));
+}
+
 TEST_CASE("sequences side by side cost less than one that is as long") {
   const Device device = scanning_device("h100-sxm");
   CHECK(price(device, delta_scan(8, 1024, 32)) < price(device, delta_scan(1, 8192, 32)));

@@ -89,6 +89,47 @@ TEST_CASE("the backward pass has twice the products of the forward pass, with ex
   }
 }
 
+TEST_CASE("what shared experts read is cast for them alone, as the router reads it in 16 bits") {
+  const Software stack = shipped_software("megatron-core-2026");
+  const auto cast_forward = [&](const Transformer& model) {
+    LayerSetting narrow = setting();
+    narrow.products = Precision::fp8;
+    double elements = 0;
+    for (const LayerPiece& piece : tell_block(model, model.kind_of(0), narrow, stack).pieces) {
+      if (const auto* cast = std::get_if<Casts>(&piece.what)) elements += cast->forward;
+    }
+    return elements / 2048;
+  };
+  Transformer model = with_experts(8, 2);
+  const double routed = cast_forward(model);
+  model.experts.shared_hidden = 256;
+  CHECK(cast_forward(model) == routed + 512 + 256);
+  model.experts.latent = 128;  // exchanged in place of 512; brought to that width, and back
+  CHECK(cast_forward(model) == routed + 512 + 256 + 512 + 128 - 2 * (512 - 128));
+}
+
+TEST_CASE("graphs of modules copy their inputs, and backward the gradients of their results") {
+  const Software stack = shipped_software("megatron-core-2026");
+  const auto copies = [&](const Transformer& model, WordSet<GraphedModule> graphs) {
+    LayerSetting graphed = setting();
+    graphed.graphs = graphs;
+    PointwiseKernels all;
+    for (const LayerPiece& piece : tell_block(model, model.kind_of(0), graphed, stack).pieces) {
+      if (piece.name == "graph copies") all = std::get<PointwiseKernels>(piece.what);
+    }
+    return std::pair{all.forward / (2.0 * 2 * 2048 * 512), all.backward / (2.0 * 2 * 2048 * 512)};
+  };
+  using enum GraphedModule;
+  using Copies = std::pair<double, double>;
+  CHECK(copies(gated(), {}) == Copies{0, 0});
+  CHECK(copies(gated(), {full}) == Copies{0, 0});
+  CHECK(copies(gated(), {attn}) == Copies{1, 1});
+  CHECK(copies(gated(), {attn, mlp}) == Copies{1, 1});
+  // A router's graph gives what experts read, and the sum that passes them by.
+  CHECK(copies(with_experts(8, 2), {moe_router}) == Copies{1, 2});
+  CHECK(copies(with_experts(8, 2), {mlp}) == Copies{0, 0});
+}
+
 TEST_CASE("expert ranks share the experts' products, and their parameters") {
   const Transformer model = with_experts(8, 2);
   const Software stack{};

@@ -135,6 +135,29 @@ TEST_CASE("with experts, contexts, dispatchers, overlap, graphs and layouts, too
   check_against_predictions(oss, fill_axes(few, oss, Reach::usual));
 }
 
+TEST_CASE("a hybrid's stages of unequal sublayers are dealt better than evenly") {
+  SearchInputs inputs = shipped_inputs("nemotron-3-nano-30b-a3b", "nvidia-dgx-h100", 64);
+  inputs.fixed.seq_len = 8192;
+  SearchAxes axes;
+  axes.nodes = {2};
+  axes.gbs = {64};
+  axes.tp = {1};
+  axes.pp = {4};
+  axes.vpp = {1};
+  axes.ep = {4};
+  axes.mbs = {1};
+  axes.recompute = {Recompute::full};
+  const auto best = [&](std::string layout) {
+    axes.layout = {std::move(layout)};
+    const auto plans = legal_plans(fill_axes(axes, inputs, Reach::usual), inputs);
+    const SearchResult found = search(plans, inputs, {});
+    REQUIRE(!found.plans.empty());
+    return found.plans.front().sec_per_iter;
+  };
+  // 13 sublayers a stage leave the last one the head beside them.
+  CHECK(best(std::string(kAutoLayout)) < 0.95 * best(""));
+}
+
 TEST_CASE("with and without each kind of overlap, of stacks and of plans, on several schedules") {
   SearchInputs lite = lite_inputs();
   SearchAxes axes = lite_axes();

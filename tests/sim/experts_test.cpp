@@ -203,6 +203,30 @@ TEST_CASE("shared experts hide of the exchange what they take themselves, at mos
   CHECK(question.seconds() == flexible);
 }
 
+TEST_CASE("experts on a shortcut exchange tokens beside the dense sublayers behind them") {
+  Question question;
+  question.model = "longcat-flash";
+  question.cluster = "nvidia-dgx-gb200";
+  question.plan.dp = 64;
+  question.plan.mbs = 1;
+  question.plan.gbs = 64;
+  question.plan.seq_len = 4096;
+  const auto prediction = [&](std::int64_t ep, bool shortcut) {
+    question.plan.ep = ep;
+    Scenario scenario = question.scenario();
+    CHECK(scenario.model.experts.shortcut);
+    scenario.model.experts.shortcut = shortcut;
+    return predict(scenario);
+  };
+  const Prediction waits = prediction(64, false);
+  const Prediction beside = prediction(64, true);
+  CHECK(beside.breakdown.compute == waits.breakdown.compute);
+  CHECK(beside.breakdown.ep_comm < waits.breakdown.ep_comm);
+  CHECK(beside.breakdown.ep_comm + beside.hidden.ep_comm ==
+        doctest::Approx(waits.breakdown.ep_comm));
+  CHECK(prediction(1, true).sec_per_iter.value == prediction(1, false).sec_per_iter.value);
+}
+
 TEST_CASE("experts padded to a capacity work on, and get, so many times the tokens") {
   Question question = two_nodes(Dispatcher::alltoall);
   const auto prediction = [&](const char* balance) {

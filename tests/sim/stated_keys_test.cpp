@@ -148,6 +148,8 @@ const std::vector<Base>& bases() {
        "plan.nodes=4 plan.ep=16 plan.gbs=64 plan.seq_len=8192 model.swa_num_attention_heads=32"},
       {"mimo-v2-flash", "nvidia-dgx-gb200", "nemo-26.04",
        "plan.nodes=16 plan.ep=64 plan.gbs=64 plan.seq_len=8192"},
+      {"longcat-flash", "nvidia-dgx-gb200", "nemo-26.04",
+       "plan.nodes=16 plan.ep=64 plan.gbs=64 plan.seq_len=4096"},
       {"llama-3-8b", "gb300-nvl72", "megatron-core-2026",
        "plan.nodes=2 plan.tp=2 plan.gbs=64 plan.seq_len=8192"},
       // Kernels.

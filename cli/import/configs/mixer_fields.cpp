@@ -329,10 +329,8 @@ class MixerReader {
     }
     put("layers_pattern", pattern);
     put("moe_router_bias", true);
+    put("moe_shortcut", true);
     model_.layers = std::ssize(pattern);
-    report_.assumed.emplace_back(
-        "experts stand before the first MLP of a layer, where the shortcut has them beside the "
-        "rest of it: their exchange of tokens is not hidden there");
   }
 
   void read_compressed() {

@@ -38,7 +38,8 @@ bool is_mixer_key(std::string_view key) {
                                         "moe_latent_size",
                                         "moe_latent_norm",
                                         "num_hash_layers",
-                                        "num_zero_experts"};
+                                        "num_zero_experts",
+                                        "moe_shortcut"};
   for (const std::string_view begin : {"mamba_", "linear_", "index_", "swa_"}) {
     if (key.starts_with(begin)) return true;
   }
