@@ -38,7 +38,7 @@ TEST_CASE("scans take what public benchmarks measured") {
 
 TEST_CASE("heads of another size take what the FLOP of their chunks ask for") {
   // flash-linear-attention @bc3b101dcb on GB200: 8 x 2048 tokens, 32 heads of 256, both passes.
-  const Device device = shipped("gb200");
+  const Device device = scanning_device("gb200");
   Scan wide{ScanKind::gdn, 8, 2048, 32, 32, 256, 256};
   Seconds both = price(device, wide);
   wide.backward = true;
