@@ -27,8 +27,8 @@ const std::shared_ptr<const ForeignNames>& ForeignNames::none() {
 
 const ForeignNames::Words& ForeignNames::words_of(std::string_view list) const {
   static const Words none;
-  const Words* const words = find_name(lists_of_words, list);
-  return words == nullptr ? none : *words;
+  const Words* const found = find_name(lists_of_words, list);
+  return found == nullptr ? none : *found;
 }
 
 const Framework& ForeignNames::framework(std::string_view name) const {
