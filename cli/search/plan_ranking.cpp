@@ -87,7 +87,7 @@ Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ra
   std::size_t families = 0;
   for (std::size_t begin = 0; begin < ranked && judged.plans.size() < wanted;) {
     std::vector<std::size_t> block;
-    for (; begin < ranked && block.size() < kBlock; ++begin) {
+    for (; begin < ranked && block.size() < std::min(kBlock, 2 * wanted); ++begin) {
       const FoundPlan& found = plans[begin];
       if (found.peak_memory > kSurelyMore * judged.least_refused) continue;
       const std::ptrdiff_t head = folds() ? judged.head_of(found) : -1;
@@ -133,7 +133,7 @@ Ranker::Judged Ranker::judge(const std::vector<FoundPlan>& plans, std::size_t ra
 
 /// Puts the best plan of another kind into the last of the rows that are shown, if all of these
 /// are of one kind and it is not much slower.
-void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, std::size_t shown,
+void Ranker::add_other_kind(Searcher& searcher, SearchLimits limits, std::size_t shown,
                             Judged& judged) const {
   const bool all_judged = judged.intervals.size() == judged.plans.size();
   if (judged.plans.empty() || !folds() || !all_judged || shown < 2) return;
@@ -148,7 +148,7 @@ void Ranker::add_other_kind(const Candidates& candidates, SearchLimits limits, s
         Requirement::parse(fmt::format("tp != {} || pp != {}", best.plan.tp, best.plan.pp)));
     limits.best = kBlock;
     limits.front = false;
-    const SearchResult others = search(candidates, inputs_, limits, watch_);
+    const SearchResult others = searcher.search(limits, watch_);
     Judged found = judge(others.plans, others.ranked, 1);
     if (found.plans.empty() || found.plans.front().value > most) return;
     const std::size_t last_family = judged.families.back();
@@ -188,10 +188,13 @@ Ranking Ranker::as_found(SearchResult result, std::size_t wanted) const {
   return ranking;
 }
 
-Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::size_t wanted) const {
+Ranking Ranker::rank(Searcher& searcher, SearchLimits limits, std::size_t wanted) const {
   Ranking ranking;
   const bool all = limits.best == 0;
-  SearchResult result = search(candidates, inputs_, limits, watch_);
+  SearchResult result = searcher.search(limits, watch_);
+  // Who stopped it waits for the odds of a few plans alone: each takes as long as a prediction.
+  constexpr std::size_t kInterrupted = 3;
+  if (result.interrupted) wanted = std::min({wanted, options_.top, kInterrupted});
   if (options_.draws_cloud || !options_.report.empty()) {
     const auto ranked = static_cast<std::ptrdiff_t>(result.ranked);
     ranking.cloud.assign(result.plans.begin(), result.plans.begin() + ranked);
@@ -214,7 +217,7 @@ Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::siz
       const double room = 1 - kSurelyMore * (judged.least_refused / capacity);
       surer.memory_headroom = std::max(limits.memory_headroom, room);
     }
-    const SearchResult more = search(candidates, inputs_, surer, watch_);
+    const SearchResult more = searcher.search(surer, watch_);
     auto risky = std::move(judged.risky);
     judged = judge(more.plans, more.ranked, wanted);
     judged.risky = std::move(risky);
@@ -235,7 +238,7 @@ Ranking Ranker::rank(const Candidates& candidates, SearchLimits limits, std::siz
     parallel_for(judged.plans.size(),
                  [&](std::size_t i) { judged.intervals[i] = interval_of(judged.plans[i]); });
   } else if (!result.interrupted && wanted > 1) {
-    add_other_kind(candidates, limits, options_.top, judged);
+    add_other_kind(searcher, limits, options_.top, judged);
   }
   if (judged.risky && !judged.plans.empty()) {
     judged.risky->gain = 1 - judged.risky->found.value / judged.plans.front().value;

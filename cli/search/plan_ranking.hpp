@@ -48,9 +48,9 @@ class Ranker {
   Ranker(const Library& library, const SearchOptions& options, const SearchInputs& inputs,
          const SearchWatch& watch);
 
-  /// Searches the candidates and ranks `wanted` families of plans.
-  [[nodiscard]] Ranking rank(const Candidates& candidates, SearchLimits limits,
-                             std::size_t wanted) const;
+  /// Searches and ranks `wanted` families of plans.
+  [[nodiscard]] Ranking rank(Searcher& searcher, SearchLimits limits, std::size_t wanted) const;
+  [[nodiscard]] const SearchWatch& watch() const { return watch_; }
 
  private:
   struct Judged;
@@ -65,7 +65,7 @@ class Ranker {
   [[nodiscard]] Judged judge(const std::vector<FoundPlan>& plans, std::size_t ranked,
                              std::size_t wanted) const;
   [[nodiscard]] Ranking as_found(SearchResult result, std::size_t wanted) const;
-  void add_other_kind(const Candidates& candidates, SearchLimits limits, std::size_t shown,
+  void add_other_kind(Searcher& searcher, SearchLimits limits, std::size_t shown,
                       Judged& judged) const;
 
   const SearchOptions& options_;

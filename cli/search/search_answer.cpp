@@ -4,6 +4,8 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -106,24 +108,38 @@ SearchLimits limits_of(const SearchOptions& options) {
 
 /// Explanations and the Pareto front speak of all plans that fit, where these are not too many.
 void set_wanted(const SearchOptions& options, const Candidates& candidates, SearchLimits& limits) {
-  limits.front = is_document(options) || options.pareto;
+  limits.front = (is_document(options) && options.try_first > 0) || options.pareto;
   const bool all = limits.front || !options.explain.empty();
   limits.best = all && candidates.plans() <= kMostPlayed ? 0 : std::max(options.top, kJudged);
 }
 
 /// Adds the plans of the fewest GPUs and of the fewest GPU-hours among those that are in time.
-void add_deadline(SearchAnswer& answer, const Ranker& ranker, const Candidates& candidates,
+void add_deadline(SearchAnswer& answer, const Ranker& ranker, Searcher& searcher,
                   SearchLimits limits) {
   if (!answer.options.within || answer.result.plans.empty()) return;
+  if (ranker.watch().is_stopped()) return;
   limits.best = 1;
   limits.front = false;
   const auto best_by = [&](SearchGoal objective) {
     limits.objective = objective;
-    const SearchResult result = ranker.rank(candidates, limits, 1).result;
+    const SearchResult result = ranker.rank(searcher, limits, 1).result;
     return result.plans.empty() ? std::nullopt : std::optional(result.plans.front());
   };
   answer.fewest_gpus = best_by(SearchGoal::gpus);
   answer.cheapest = best_by(SearchGoal::efficiency);
+  const FoundPlan& best = answer.result.plans.front();
+  const Prediction prediction = predict_plan(answer.inputs, best.plan, best.shape);
+  limits.least_rate *= 1 + prediction.relative_error;
+  answer.surely_in_time = best_by(SearchGoal::gpus);
+}
+
+constexpr auto kAnyNodes = std::numeric_limits<std::size_t>::max();
+
+/// Tests whether a search for the fewest GPUs may look at few nodes first: not where it is asked
+/// for more than the best plans.
+bool grows(const SearchOptions& options) {
+  return options.fewest_gpus && !is_document(options) && !options.pareto && !options.plans &&
+         options.explain.empty() && !asks_for_reservations(options);
 }
 
 /// Makes a ranking that of the answer, which keeps its notes.
@@ -135,14 +151,17 @@ void take_ranking(Ranking ranking, SearchAnswer& answer) {
 /// Where nothing fits and the tensor-parallel degree is free, with groups of several nodes, too:
 /// "no" would be false where a node cannot hold the model.
 void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axes,
-                   Candidates& candidates, SearchLimits& limits, const Ranker& ranker) {
+                   Candidates& candidates, SearchLimits& limits, const Ranker& ranker,
+                   std::optional<Searcher>& searcher) {
   const SearchOptions& options = answer.options;
   const SearchResult& result = answer.result;
   if (!result.plans.empty() || result.interrupted || !said.tp.empty() || options.everything) return;
   SearchAxes further = fill_axes(said, answer.inputs, Reach::beyond_links);
-  Candidates more = legal_plans(further, answer.inputs);
+  Candidates more = legal_plans(further, answer.inputs, ranker.watch().unheard());
+  if (ranker.watch().is_stopped()) return;
   set_wanted(options, more, limits);
-  Ranking found = ranker.rank(more, limits, kJudged);
+  Searcher of_more(more, answer.inputs);
+  Ranking found = ranker.rank(of_more, limits, kJudged);
   if (found.result.plans.empty()) return set_wanted(options, candidates, limits);
   answer.notes.push_back(
       fmt::format("no plan fits whose tensor-parallel groups stay where device links join them: tp "
@@ -151,6 +170,7 @@ void reach_further(SearchAnswer& answer, const SearchAxes& said, SearchAxes& axe
   take_ranking(std::move(found), answer);
   axes = std::move(further);
   candidates = std::move(more);
+  searcher.emplace(candidates, answer.inputs);
 }
 
 /// The values of a list that no plan takes, a note an axis and reason.
@@ -226,6 +246,7 @@ void add_odds(const Library& library, SearchAnswer& answer) {
     plans.push_back({value, answer.intervals[i].slopes, answer.intervals[i].fits_probability,
                      traits_of(found.plan)});
   }
+  if (answer.options.try_first == 0) return;
   answer.odds = odds(plans, spread_of(scenario(0), uncertainty));
 }
 
@@ -275,13 +296,13 @@ std::vector<std::size_t> ranks_to_measure(const SearchAnswer& answer) {
 std::string recommendation_words(const SearchAnswer& answer, const Recommendation& what) {
   const auto gib = [](const FoundPlan& found) { return found.peak_memory.value / kGiB; };
   const auto& plans = answer.result.plans;
-  const FoundPlan& best = plans[what.plan];
+  const FoundPlan& best = what.plan;
   std::string text = fmt::format(
       "Take rank 1, {}: {:.2f} s ± {:.0f} %, {:.1f} of {:.1f} GiB, and it fits with a probability "
       "of "
       "{:.0f} %.",
       layout_text(best.plan), best.sec_per_iter, 100 * answer.stated_error(), gib(best),
-      answer.inputs.device.memory.value / kGiB, 100 * answer.intervals[what.plan].fits_probability);
+      answer.inputs.device.memory.value / kGiB, 100 * answer.intervals.front().fits_probability);
   if (what.fallback) {
     const FoundPlan& other = plans[*what.fallback];
     text +=
@@ -300,10 +321,40 @@ std::string recommendation_words(const SearchAnswer& answer, const Recommendatio
   return text;
 }
 
+/// Returns the share by which steps may take longer until a plan is late.
+double spare_time(const SearchAnswer& answer, const FoundPlan& found) {
+  return *answer.options.within / *answer.training_seconds(found) - 1;
+}
+
+/// Returns the plan to take for a deadline: nobody asks for the fastest, but for few GPUs.
+Recommendation recommend_in_time(const SearchAnswer& answer) {
+  const auto days = [&](const FoundPlan& found) { return *answer.training_seconds(found) / kDay; };
+  const auto percent = [](double share) { return fmt::format("{:.0f} %", 100 * share); };
+  const FoundPlan& fewest = *answer.fewest_gpus;
+  Recommendation what{answer.surely_in_time.value_or(answer.result.plans.front()), {}, {}, {}};
+  const bool is_sure = answer.surely_in_time.has_value();
+  what.text = fmt::format(
+      "Take {} GPUs{}, {}: {:.1f} days, and in time unless steps take {} longer.",
+      what.plan.plan.gpus, is_sure ? "" : ", the fastest plan", layout_text(what.plan.plan),
+      days(what.plan), percent(spare_time(answer, what.plan)));
+  if (fewest.plan.gpus < what.plan.plan.gpus) {
+    what.text += fmt::format(
+        " {} GPUs would do in {:.1f} days, but are late if steps take {} longer, and the "
+        "prediction may be {} off.",
+        fewest.plan.gpus, days(fewest), percent(spare_time(answer, fewest)),
+        percent(answer.stated_error()));
+  }
+  what.text += " Failures come on top; --risk 0.9 counts them.";
+  return what;
+}
+
 /// Returns what the ranked plans of an answer recommend, with its odds; nothing where none is.
 std::optional<Recommendation> recommend(const SearchAnswer& answer) {
   if (answer.best.empty() || answer.odds.empty()) return std::nullopt;
+  const bool by_default = answer.options.objective == "time" && !answer.options.fewest_gpus;
+  if (answer.fewest_gpus && by_default && answer.reserved.empty()) return recommend_in_time(answer);
   Recommendation what;
+  what.plan = answer.result.plans.front();
   what.fallback = fallback_of(answer);
   what.measure = ranks_to_measure(answer);
   what.text = recommendation_words(answer, what);
@@ -349,6 +400,12 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   const auto begin = std::chrono::steady_clock::now();
   Candidates candidates;
   SearchAxes axes, said;
+  std::size_t most_nodes = grows(options) ? 1 : kAnyNodes;
+  const auto combine = [&] {
+    axes = fill_axes(said, inputs, reach);
+    axes.nodes.resize(std::min(axes.nodes.size(), most_nodes));
+    candidates = legal_plans(axes, inputs, watch);
+  };
   if (options.plans) {
     PlanTable table = read_plan_table(options, inputs);
     if (std::filesystem::is_regular_file(*options.plans)) {  // a pipe can be read but once
@@ -369,8 +426,7 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     }
     answer.shapes = read_shapes(options, inputs.model);
     said.shapes = answer.shapes.shapes;
-    axes = fill_axes(said, inputs, reach);
-    candidates = legal_plans(axes, inputs, watch);
+    combine();
   }
   std::optional<Site> site;
   if (asks_for_reservations(options)) {
@@ -379,17 +435,28 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   }
   set_wanted(options, candidates, limits);
   const Ranker ranker(library, options, inputs, watch);
-  take_ranking(ranker.rank(candidates, limits, std::max(kJudged, options.top)), answer);
+  const std::size_t wanted = options.try_first > 0 ? std::max(kJudged, options.top) : options.top;
+  std::optional<Searcher> searcher(std::in_place, candidates, inputs);
+  Ranking ranking = ranker.rank(*searcher, limits, wanted);
+  // More nodes are more GPUs: none of theirs is before those found on fewer.
+  while (most_nodes < said.nodes.size() && ranking.result.ranked < wanted && !watch.is_stopped()) {
+    most_nodes *= 2;
+    combine();
+    searcher.emplace(candidates, inputs);
+    ranking = ranker.rank(*searcher, limits, wanted);
+  }
+  take_ranking(std::move(ranking), answer);
   const SearchResult& result = answer.result;
   if (!options.plans && !result.interrupted) {
-    reach_further(answer, said, axes, candidates, limits, ranker);
+    reach_further(answer, said, axes, candidates, limits, ranker, searcher);
     SearchAxes listed = said;
     if (!options.axes.contains("nodes")) listed.nodes.clear();
-    note_untaken(answer, untaken_values(listed, axes, candidates, inputs));
+    note_untaken(answer, untaken_values(listed, axes, candidates, inputs, watch));
   }
-  add_deadline(answer, ranker, candidates, limits);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  answer.seconds = seconds.count();
+  add_deadline(answer, ranker, *searcher, limits);
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
 
   std::vector<FoundPlan> best(
       result.plans.begin(),
@@ -410,11 +477,13 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
   }
   if (!is_document(options)) best.resize(std::min<std::size_t>(1, best.size()));
   answer.gains.resize(best.size());
-  if (!result.interrupted) answer.gains = gains(best, candidates, inputs, limits);
+  if (!result.interrupted && options.try_first > 0)
+    answer.gains = gains(best, candidates, inputs, limits, 1.1, watch.unheard());
+  if (watch.is_stopped()) answer.gains.assign(best.size(), {});  // half of them may be wrong
   if (result.plans.empty() && !result.interrupted) {
     answer.relaxations = options.plans ? relaxations(candidates, inputs, limits, watch)
                                        : relaxations(said, inputs, limits, reach, watch,
-                                                     std::max(kLeastToRelax, answer.seconds));
+                                                     std::max(kLeastToRelax, elapsed()));
   }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     Explanation explanation = explain(layouts[i], axes, inputs, limits, candidates, result);
@@ -429,6 +498,12 @@ SearchAnswer searched(const Library& library, const SearchOptions& options, cons
     answer.explained.push_back({options.explain[i], std::move(explanation)});
   }
   if (!options.plans) note_idle_wishes(said, answer);
+  answer.seconds = elapsed();
+  if (result.interrupted) {
+    std::vector<std::vector<Candidate>> all;
+    all.push_back(std::move(candidates.legal));
+    free_later(std::move(all));
+  }
   return answer;
 }
 
@@ -501,10 +576,10 @@ SearchAnswer answer_search(const Library& library, const SearchOptions& options,
   };
   const Answered of_all = [&](const JobRequest& request) {
     const auto unheard = [](const std::string&) {};
-    return told_in_short(searched(library, asking(request), unheard, {{}, watch.stop}));
+    return told_in_short(searched(library, asking(request), unheard, watch.unheard()));
   };
   std::vector<std::string> idle = idle_settings(options.request, {of_best, of_all}, "search");
-  if (watch.stop && *watch.stop) return answer;  // half a search tells nothing
+  if (watch.is_stopped()) return answer;  // half a search tells nothing
   answer.notes.insert(answer.notes.end(), idle.begin(), idle.end());
   return answer;
 }

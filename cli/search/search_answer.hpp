@@ -21,10 +21,10 @@
 
 namespace prequel {
 
-/// A plan to take, another one if that runs out of memory, and what to measure: ranks among the
-/// plans of the answer, from 0.
+/// A plan to take, another one if that runs out of memory, and what to measure, the latter by their
+/// ranks among the plans of the answer, from 0.
 struct Recommendation {
-  std::size_t plan{};
+  FoundPlan plan;
   std::optional<std::size_t> fallback;  ///< needs clearly less memory
   std::vector<std::size_t> measure;     ///< those that cannot be told apart; empty if one is ahead
   std::string text;                     ///< three sentences
@@ -48,8 +48,9 @@ struct SearchAnswer : Ranking {
   ShapeChoice shapes;
   std::optional<Context> context;
   std::vector<std::string> overruled;  ///< flags that every row of a table of plans overrules
-  /// With a deadline: of the plans that are in time.
-  std::optional<FoundPlan> fewest_gpus, cheapest;
+  /// With a deadline: of the plans that are in time, and the fewest GPUs of those that are it even
+  /// if a step takes longer by the error that is stated of the best.
+  std::optional<FoundPlan> fewest_gpus, cheapest, surely_in_time;
 
   /// Returns the relative error of the best plan, as `predict` states it.
   [[nodiscard]] double stated_error() const;

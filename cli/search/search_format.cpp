@@ -170,8 +170,14 @@ std::string deadline_text(const SearchAnswer& answer, std::size_t width) {
   const auto line = [&](const char* what, const FoundPlan& found) {
     return "  " + wrapped(what + training_text(answer, found), width - 2, "    ") + "\n";
   };
-  return fmt::format("\nWithin {:.4g} days:\n", *answer.options.within / kDay) +
-         line("fewest GPUs: ", *answer.fewest_gpus) + line("cheapest: ", *answer.cheapest);
+  std::string text = fmt::format("\nWithin {:.4g} days:\n", *answer.options.within / kDay) +
+                     line("fewest GPUs: ", *answer.fewest_gpus);
+  if (answer.surely_in_time) {
+    const std::string what =
+        fmt::format("with {:.0f} % of time to spare: ", 100 * answer.stated_error());
+    text += line(what.c_str(), *answer.surely_in_time);
+  }
+  return text + line("cheapest: ", *answer.cheapest);
 }
 
 Json training_json(const SearchAnswer& answer, const FoundPlan& found) {
@@ -450,7 +456,7 @@ std::string recommendation_text(const SearchAnswer& answer, std::size_t width) {
 Json recommendation_json(const SearchAnswer& answer) {
   const Recommendation& what = *answer.recommendation;
   const auto plan = [&](std::size_t rank) { return plan_json(answer.result.plans[rank].plan); };
-  return {{"plan", plan(what.plan)},
+  return {{"plan", plan_json(what.plan.plan)},
           {"fallback", optional_json(what.fallback, plan)},
           {"measure", list_json(what.measure, one_more)},
           {"text", what.text}};
@@ -524,8 +530,10 @@ Json found_json(const SearchAnswer& answer, std::size_t i) {
   if (i < answer.detailed.size()) set_json(plan, "detailed_sec_per_iter", answer.detailed[i]);
   if (i < answer.intervals.size()) {
     plan["interval"] = interval_json(answer.intervals[i]);
-    plan["odds_best"] = answer.odds[i].best;
-    plan["expected_loss"] = answer.odds[i].expected_loss;
+    if (i < answer.odds.size()) {
+      plan["odds_best"] = answer.odds[i].best;
+      plan["expected_loss"] = answer.odds[i].expected_loss;
+    }
     plan["fits_probability"] = answer.intervals[i].fits_probability;
   }
   if (i < answer.families.size()) {
@@ -584,7 +592,7 @@ std::string search_json(const SearchAnswer& answer) {
       {"software", inputs.software.name},
       {"plans", std::move(plans)},
       {"try", try_json(answer)},
-      {"pareto", pareto_json(result)},
+      {"pareto", answer.options.try_first > 0 ? pareto_json(result) : Json::array()},
       {"nearest_misses", std::move(misses)},
       {"relaxations", std::move(relaxed)},
       {"refused", list_json(result.refused, refused_json)}};
@@ -604,6 +612,9 @@ std::string search_json(const SearchAnswer& answer) {
     document["within"] = {{"seconds", *answer.options.within},
                           {"fewest_gpus", training_json(answer, *answer.fewest_gpus)},
                           {"cheapest", training_json(answer, *answer.cheapest)}};
+    if (answer.surely_in_time) {
+      document["within"]["surely_in_time"] = training_json(answer, *answer.surely_in_time);
+    }
   }
   if (answer.context) document["context"] = context_json(*answer.context);
   return document_text(document);

@@ -44,7 +44,7 @@ struct SearchOptions {
   bool draws_cloud{};               ///< every plan that fits is kept for a picture
   ReservationQuestion reservation;  ///< of the first plans, where it is asked for
   std::size_t top{10};
-  std::size_t try_first{3};  ///< plans that are named to be run first
+  std::size_t try_first{3};  ///< plans that are named to be run first; 0: the ranking alone
   std::string emit;          ///< the framework to print the best plan for; empty: none
   std::string report;        ///< HTML file to write; empty: none
   OutputFormat format{};

@@ -127,7 +127,12 @@ void add_search(CLI::App& app, SearchOptions& options, const Action& action) {
       ->check(CLI::Range(0.0, 1.0))
       ->group(shape_group);
   add_shared_axes(command, options.request.overrides, "objective");
+  const auto is_one = [](const std::string& text) {
+    const bool several = text.find_first_of(":,-") != std::string::npos;
+    return several ? "one number would do; --nodes 1:8 searches several" : std::string();
+  };
   command.add_option("--gpus", options.gpus, "as many GPUs, on whole nodes")
+      ->check(CLI::Validator(is_one, ""))
       ->check(CLI::Range(1, 1 << 24))
       ->excludes("--nodes");
   command.add_option("--max-nodes", options.max_nodes, "any number of nodes up to this")
@@ -206,8 +211,9 @@ void add_search(CLI::App& app, SearchOptions& options, const Action& action) {
   command
       .add_option("--try", options.try_first,
                   "how many plans to name that should be run first, as the best is most probably "
-                  "among them (3)")
-      ->check(CLI::Range(1, 30));
+                  "among them (3); 0: the ranking alone, without odds, front and bottlenecks, in a "
+                  "fraction of the time")
+      ->check(CLI::Range(0, 30));
   add_set(command, options.request.overrides);
   add_report(command, options.report);
   add_format(command, options.format, true);

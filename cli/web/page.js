@@ -23,7 +23,7 @@
   const kTuning = ["tuning", "lora_rank", "lora_targets", "lora_dropout", "adapter_precision", "base_precision", "train_embeddings",
     "learning_layers", "objective", "lengths", "packing", "balance"];
   // Where the page chooses the plan, it looks at these alone, which takes a fraction of a second.
-  const kQuick = { vpp: "1", mbs: "1,2", recompute: "none,full", layout: "", top: "1" };
+  const kQuick = { vpp: "1", mbs: "1,2", recompute: "none,full", layout: "", top: "1", try: "0" };
   const kOwn = "…";  // the choice of a file of one's own
 
   // ---- the engine --------------------------------------------------------------------------------

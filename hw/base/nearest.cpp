@@ -55,6 +55,16 @@ bool is_part_of(std::string_view word, std::string_view name) {
   return ("-" + std::string(name) + "-").find("-" + std::string(word) + "-") != std::string::npos;
 }
 
+/// "llama-70b" of "llama-3-70b".
+bool has_all_words(std::string_view words, std::string_view name) {
+  for (std::size_t begin = 0; begin <= words.size();) {
+    const std::size_t end = std::min(words.find('-', begin), words.size());
+    if (!is_part_of(words.substr(begin, end - begin), name)) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
 /// The candidates of which `is_named` holds: those that begin with the word first, of them the
 /// shortest.
 std::vector<std::string> named_with(std::string_view word,
@@ -102,8 +112,10 @@ std::optional<std::string> nearest(std::string_view word,
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   // Who knows a part of a name gets those that have it, and who knows how one begins those that
   // begin so; but for that, what is spelt nearly so.
-  if (std::string named = listed(named_with(word, candidates, is_part_of)); !named.empty()) {
-    return named;
+  for (const auto is_named : {is_part_of, has_all_words}) {
+    if (std::string named = listed(named_with(word, candidates, is_named)); !named.empty()) {
+      return named;
+    }
   }
   if (const auto meant = nearest(word, candidates)) {
     return " (did you mean " + in_quotes(*meant) + "?)";

@@ -130,21 +130,33 @@ std::optional<std::string> same_but_for_case(const std::string& name,
   return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
-/// Returns what a cluster may be called by: the usual machine with that card ("H100", "8xH100").
-std::string usual_machine(const std::string& name, const Document& machines) {
-  std::string card = lower_case(name);
-  const std::size_t times = card.find('x');
-  if (times != std::string::npos && times > 0 && card.find_first_not_of("0123456789") == times) {
-    card.erase(0, times + 1);
+/// Returns the usual machine with the card that a text begins with ("H100", "8xH100", "rtx-4090",
+/// "a100-sxm-80gb"), or nothing.
+std::optional<std::string> usual_machine(const std::string& name, const Document& machines) {
+  std::string text = lower_case(name);
+  const std::size_t times = text.find('x');
+  if (times != std::string::npos && times > 0 && text.find_first_not_of("0123456789") == times) {
+    text.erase(0, times + 1);
   }
-  std::ranges::replace(card, '-', ' ');
-  std::ranges::replace(card, '_', ' ');
+  std::ranges::replace(text, '-', ' ');
+  std::ranges::replace(text, '_', ' ');
+  for (const std::string_view part : {"rtx ", " sxm2", " sxm"}) {  // which no card of the table has
+    if (const std::size_t at = text.find(part); at != std::string::npos)
+      text.erase(at, part.size());
+  }
+  std::string longest;
+  std::optional<std::string> usual;
   for (const Cursor& machine : machines.root().at("machines").items()) {
-    if (machine.at("card").text() != card) continue;
-    return " (did you mean " + in_quotes(machine.at("cluster").text()) +
-           ", the usual machine with it?)";
+    const std::string card = machine.at("card").text();
+    if (card.size() <= longest.size() || !(text + " ").starts_with(card + " ")) continue;
+    longest = card;
+    usual = machine.at("cluster").text();
   }
-  return {};
+  return usual;
+}
+
+std::string hint_at(const std::optional<std::string>& usual) {
+  return usual ? " (did you mean " + in_quotes(*usual) + ", the usual machine with it?)" : "";
 }
 
 /// Returns what stands in for a name that nothing shipped is like.
@@ -166,6 +178,14 @@ Document input_document(const Library& library, const std::string& kind, const s
   }
   return flag ? library.open(kind, *flag, singular(kind))
               : library.open(kind, *name, file + ": /" + singular(kind));
+}
+
+/// Refuses a device without a cluster, and says which has it.
+void check_has_cluster(const Library& library, const std::string& file, const std::string& device) {
+  const auto usual = usual_machine(device, library.open("stand_ins", "machines"));
+  if (!usual) return;
+  throw InputError("cluster", file + " names a device, but no cluster; " + *usual +
+                                  ", the usual machine with " + printable(device) + ", would do");
 }
 
 /// Nothing where there is no such file, or a broken one: nobody asked for it.
@@ -400,7 +420,7 @@ Document Library::find(const std::string& kind, const std::string& name,
   // A publisher says nothing of the model's shape.
   const std::string own_name = kind == "models" ? name.substr(name.rfind('/') + 1) : name;
   std::string nearest =
-      kind == "clusters" ? usual_machine(name, find("stand_ins", "machines", from)) : "";
+      kind == "clusters" ? hint_at(usual_machine(name, find("stand_ins", "machines", from))) : "";
   if (nearest.empty()) nearest = did_you_mean(own_name, names(kind));
   if (name.find(',') != std::string::npos) {
     throw InputError(from, in_quotes(name) + " is a list; one " + singular(kind) +
@@ -529,6 +549,8 @@ Job read_job(const Library& library, const JobRequest& request) {
                        ? Document::parse(*request.model, *request.model_text)
                        : input_document(library, "models", file, request.model, job_file.model,
                                         job_file.inline_model);
+  const bool names_cluster = request.cluster || job_file.cluster || job_file.inline_cluster;
+  if (!names_cluster && request.device) check_has_cluster(library, file, *request.device);
   Document cluster = input_document(library, "clusters", file, request.cluster, job_file.cluster,
                                     job_file.inline_cluster);
   apply_overrides(model, request.overrides, "model");

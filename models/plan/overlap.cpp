@@ -48,7 +48,7 @@ bool gathers_beside(const Plan& plan, const Software& software) {
 }
 
 bool sends_beside(const Plan& plan, const Software& software) {
-  return as_said(plan, Overlapped::p2p, Overlapped::no_p2p, !software.communication.blocking_p2p);
+  return as_said(plan, Overlapped::p2p, Overlapped::no_p2p, !software.communication.p2p_wait);
 }
 
 std::string overlap_problem(WordSet<Overlapped> overlap) {

@@ -233,7 +233,10 @@ struct GradientBucket {
 /// grad_precision.
 struct CommunicationStack {
   GradientOverlap gradient_overlap{};
-  bool blocking_p2p{};                     ///< sends between stages hold up the compute stream
+  /// Seconds that a transfer between stages takes beside its bytes where it holds up the compute
+  /// stream: the host waits for it and then launches what follows. None: transfers go beside
+  /// passes.
+  std::optional<Seconds> p2p_wait;
   bool scatter_gather_p2p{};               ///< each tensor rank sends its part, then an all-gather
   double blocking_collective_factor{1.0};  ///< over tensor-parallel collectives, launch blocking
   /// Share of the time in which tensor-parallel communication and a product run side by side that

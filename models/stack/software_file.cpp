@@ -187,7 +187,9 @@ GradientBucket read_gradient_bucket(const Cursor& bucket) {
 CommunicationStack read_communication(const Cursor& section) {
   CommunicationStack communication;
   communication.gradient_overlap = section.at("gradient_overlap").word<GradientOverlap>();
-  communication.blocking_p2p = section.at("blocking_p2p").boolean();
+  if (const auto wait = section.find("p2p_wait_s")) {
+    communication.p2p_wait = Seconds{wait->number(kNonNegative)};
+  }
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
   communication.exposed_tensor = factor_or(section, "exposed_tensor", 1.0);

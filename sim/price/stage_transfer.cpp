@@ -6,6 +6,7 @@
 #include "models/layers/parameters.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
+#include "models/plan/overlap.hpp"
 
 namespace prequel {
 namespace {
@@ -55,6 +56,9 @@ CommTime stage_transfer_time(const Scenario& scenario, std::int64_t from, std::i
   if (scattered && !plan.sequence_parallel && plan.tp > 1) {
     time += comm_time(price(cluster, CollectiveOp::all_gather,
                             shape_of_group(scenario, GroupAxis::tensor), hidden));
+  }
+  if (!sends_beside(plan, scenario.software)) {
+    time.all += scenario.software.communication.p2p_wait.value_or(Seconds{});
   }
   return time;
 }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <thread>
 #include <utility>
+
+#include "hw/base/parallel.hpp"
 
 namespace prequel {
 namespace {
@@ -107,21 +110,36 @@ Candidates CandidateCollector::result() && {
   return std::move(found_);
 }
 
+void free_later(std::vector<std::vector<Candidate>> candidates) {
+#ifdef __EMSCRIPTEN__  // one thread alone
+  candidates.clear();
+#else
+  std::thread([freed = std::move(candidates)] {}).detach();
+#endif
+}
+
 void thin_out(std::vector<Candidates>& parts, std::size_t most) {
   std::size_t all = 0;
-  for (const Candidates& part : parts) all += part.legal.size();
+  std::vector<std::size_t> begins;
+  for (const Candidates& part : parts) {
+    begins.push_back(all);
+    all += part.legal.size();
+  }
   const std::size_t stride = (all + most - 1) / most;
   if (stride <= 1) return;
-  std::size_t next = 0;  // of all, counted from the beginning of this part
-  for (Candidates& part : parts) {
+  std::vector<std::vector<Candidate>> rest(parts.size());
+  parallel_for(parts.size(), [&](std::size_t i) {
+    Candidates& part = parts[i];
     const std::int64_t before = part.plans();
-    std::vector<Candidate> kept;
-    for (; next < part.legal.size(); next += stride) kept.push_back(std::move(part.legal[next]));
-    next -= part.legal.size();
-    part.legal = std::move(kept);
+    rest[i].swap(part.legal);
+    const std::size_t past = begins[i] % stride;
+    for (std::size_t next = past == 0 ? 0 : stride - past; next < rest[i].size(); next += stride) {
+      part.legal.push_back(rest[i][next]);
+    }
     part.left_out = 0;
     part.left_out = before - part.plans();
-  }
+  });
+  free_later(std::move(rest));
 }
 
 Candidates together(std::vector<Candidates> parts) {

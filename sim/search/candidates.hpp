@@ -65,6 +65,10 @@ struct Candidates {
   [[nodiscard]] std::int64_t plans() const;
 };
 
+/// Frees candidates beside what goes on: there may be gigabytes of them, and somebody who stopped a
+/// search waits for its answer.
+void free_later(std::vector<std::vector<Candidate>> candidates);
+
 /// Leaves about `most` candidates of all parts, evenly spread, and counts the rest.
 void thin_out(std::vector<Candidates>& parts, std::size_t most);
 

@@ -17,7 +17,7 @@ auto kept(const Planned& one) {
 }
 
 Gain memory_gain(const FoundPlan& found, const Candidates& candidates, const SearchInputs& inputs,
-                 const SearchLimits& limits, double more) {
+                 const SearchLimits& limits, double more, const SearchWatch& watch) {
   Candidates alike;
   for (const Candidate& candidate : candidates.legal) {
     if (kept(candidate) == kept(found)) alike.legal.push_back(candidate);
@@ -27,8 +27,8 @@ Gain memory_gain(const FoundPlan& found, const Candidates& candidates, const Sea
   SearchLimits one = limits;
   one.best = 1;
   one.front = false;
-  const SearchResult now = search(alike, inputs, one);
-  const SearchResult then = search(alike, roomier, one);
+  const SearchResult now = search(alike, inputs, one, watch);
+  const SearchResult then = search(alike, roomier, one, watch);
   Gain gain{"memory", 0, {}};
   if (now.plans.empty() || then.plans.empty()) return gain;
   const FoundPlan& best = then.plans.front();
@@ -43,7 +43,8 @@ Gain memory_gain(const FoundPlan& found, const Candidates& candidates, const Sea
 
 std::vector<std::vector<Gain>> gains(const std::vector<FoundPlan>& plans,
                                      const Candidates& candidates, const SearchInputs& inputs,
-                                     const SearchLimits& limits, double more) {
+                                     const SearchLimits& limits, double more,
+                                     const SearchWatch& watch) {
   std::map<decltype(kept(plans.front())), Gain> of_memory;
   std::vector<std::vector<Gain>> result;
   for (const FoundPlan& found : plans) {
@@ -52,7 +53,7 @@ std::vector<std::vector<Gain>> gains(const std::vector<FoundPlan>& plans,
       all.push_back({one.resource, 1 - one.sec_per_iter / found.sec_per_iter, {}});
     }
     const auto [memory, is_new] = of_memory.try_emplace(kept(found));
-    if (is_new) memory->second = memory_gain(found, candidates, inputs, limits, more);
+    if (is_new) memory->second = memory_gain(found, candidates, inputs, limits, more, watch);
     all.push_back(memory->second);
     std::ranges::stable_sort(all, std::ranges::greater{}, &Gain::saved);
     result.push_back(std::move(all));

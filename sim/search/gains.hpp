@@ -22,6 +22,7 @@ struct Gain {
 /// of those that fit as it is.
 std::vector<std::vector<Gain>> gains(const std::vector<FoundPlan>& plans,
                                      const Candidates& candidates, const SearchInputs& inputs,
-                                     const SearchLimits& limits, double more = 1.1);
+                                     const SearchLimits& limits, double more = 1.1,
+                                     const SearchWatch& watch = {});
 
 }  // namespace prequel

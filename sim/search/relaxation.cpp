@@ -23,7 +23,7 @@ class Relaxer {
       : inputs_(inputs),
         limits_(limits),
         reach_(reach),
-        watch_({{}, watch.stop}),
+        watch_(watch.unheard()),
         end_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)) {
     limits_.best = 1;
     limits_.front = false;
@@ -116,7 +116,9 @@ class Relaxer {
     if (said.layout.empty()) axes.layout = {std::string()};
   }
 
-  [[nodiscard]] bool is_late() const { return std::chrono::steady_clock::now() > end_; }
+  [[nodiscard]] bool is_late() const {
+    return watch_.is_stopped() || std::chrono::steady_clock::now() > end_;
+  }
 
   void give_up(std::string limit, const Candidates& candidates, const SearchLimits& limits) {
     auto best = best_of(candidates, limits);
@@ -129,6 +131,7 @@ class Relaxer {
   /// Returns the best of what then fits; the caller states its limit.
   [[nodiscard]] std::optional<Relaxation> best_of(const Candidates& candidates,
                                                   const SearchLimits& limits) const {
+    if (watch_.is_stopped()) return std::nullopt;
     try {
       const SearchResult result = search(candidates, inputs_, limits, watch_);
       if (result.interrupted || result.plans.empty()) return std::nullopt;

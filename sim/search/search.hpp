@@ -2,6 +2,7 @@
 
 /// Ranks plans: every candidate is priced and played, layers once for all plans that share them.
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -58,7 +59,24 @@ struct SearchResult {
   bool interrupted{};
 };
 
-/// The same answer whatever the number of threads.
+class KnownPlans;
+
+/// Searches of the same plans, one after another: what no wish changes, their memory, the prices of
+/// their layers and bounds on their seconds, is found once. Keeps references to both inputs.
+class Searcher {
+ public:
+  Searcher(const Candidates& candidates, const SearchInputs& inputs);
+  ~Searcher();
+
+  /// The same answer whatever the number of threads.
+  [[nodiscard]] SearchResult search(const SearchLimits& limits, const SearchWatch& watch = {});
+
+ private:
+  const Candidates& candidates_;
+  std::unique_ptr<KnownPlans> known_;
+};
+
+/// One search.
 SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
                     const SearchLimits& limits, const SearchWatch& watch = {});
 

@@ -552,13 +552,13 @@ Candidates legal_plans(const SearchAxes& axes, const SearchInputs& inputs,
   parallel_for(
       parts.size(),
       [&](std::size_t i) {
-        if (watch.stop && *watch.stop) return;
+        if (watch.is_stopped()) return;
         found[i] = Combiner(parts[i], inputs, watch.stop).combine();
       },
       watch.combining);
   // Who stops a search of millions waits for no more than a few of them.
   constexpr std::size_t kLeft = 4096;
-  if (watch.stop && *watch.stop) thin_out(found, kLeft);
+  if (watch.is_stopped()) thin_out(found, kLeft);
   return together(std::move(found));
 }
 
@@ -580,7 +580,8 @@ bool is_taken(const auto& axis, const auto& value, const Candidates& candidates)
 }  // namespace
 
 std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxes& axes,
-                                         const Candidates& candidates, const SearchInputs& inputs) {
+                                         const Candidates& candidates, const SearchInputs& inputs,
+                                         const SearchWatch& watch) {
   std::vector<UntakenValue> untaken;
   if (candidates.legal.empty()) return untaken;
   each_axis([&](const auto& axis) {
@@ -589,7 +590,8 @@ std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxe
       if (is_taken(axis, value, candidates)) continue;
       SearchAxes alone = axes;
       axis.of(alone) = {value};
-      const Candidates refused = legal_plans(alone, inputs);
+      const Candidates refused = legal_plans(alone, inputs, watch.unheard());
+      if (watch.is_stopped()) return;
       UntakenValue one{axis.name, cell_of(value), {}};
       if (refused.legal.empty() && !refused.nearest.empty()) {
         one.why = refused.nearest.front().problems.front();

@@ -3,7 +3,9 @@
 /// Which plans a search looks at.
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,16 @@ struct SearchWatch {
   Progress combining{};  ///< of the parts of the space whose plans are combined before
   /// The best plan so far: seconds an iteration.
   std::function<void(double)> best{};
+
+  /// From then on it is stopped, too.
+  std::optional<std::chrono::steady_clock::time_point> until{};
+
+  [[nodiscard]] bool is_stopped() const {
+    return (stop && stop->load(std::memory_order_relaxed)) ||
+           (until && std::chrono::steady_clock::now() > *until);
+  }
+  /// Stops with this one, but tells nobody of its progress.
+  [[nodiscard]] SearchWatch unheard() const { return {{}, stop, {}, {}, until}; }
 };
 
 /// Fills empty axes with all that makes sense: the model's own shape, tp up to the ranks that
@@ -52,6 +64,7 @@ struct UntakenValue {
 /// Returns the values that `said` lists and no plan of `candidates` takes; nothing where none is
 /// legal.
 std::vector<UntakenValue> untaken_values(const SearchAxes& said, const SearchAxes& axes,
-                                         const Candidates& candidates, const SearchInputs& inputs);
+                                         const Candidates& candidates, const SearchInputs& inputs,
+                                         const SearchWatch& watch = {});
 
 }  // namespace prequel

@@ -45,7 +45,7 @@ Measurement measured(decltype(Measurement::what) what, Seconds time, const std::
   return point;
 }
 
-const FittedConstant& constant(const FitReport& report, const std::string& name) {
+const FittedConstant& fitted_constant(const FitReport& report, const std::string& name) {
   for (const FittedConstant& one : report.constants) {
     if (one.name == name) return one;
   }
@@ -55,7 +55,7 @@ const FittedConstant& constant(const FitReport& report, const std::string& name)
 
 /// Within three of the stated errors, or 1 % where that is more.
 void check_found(const FitReport& report, const std::string& name, double truth) {
-  const FittedConstant& found = constant(report, name);
+  const FittedConstant& found = fitted_constant(report, name);
   const double distance = std::abs(std::log(found.value / truth));
   CHECK_MESSAGE(distance < std::max(3.0 * found.relative_error, 0.01),
                 name << ": " << found.value << " for " << truth);
@@ -365,7 +365,7 @@ TEST_CASE("of windows the blocks of both formats are told apart") {
   check_found(reports[0], "block_s", window.block.value);
   check_found(reports[0], "fp8_factor", window.fp8_factor);
   CHECK(attention_kernel(fitted, "cudnn").window->fp8_factor ==
-        constant(reports[0], "fp8_factor").value);
+        fitted_constant(reports[0], "fp8_factor").value);
   // One format alone tells no ratio, so that it stays.
   std::erase_if(points, [](const Measurement& point) {
     return is_quantized(std::get<MeasuredAttention>(point.what).attention.precision);
@@ -374,7 +374,7 @@ TEST_CASE("of windows the blocks of both formats are told apart") {
   REQUIRE(alone.size() == 1);
   CHECK(alone[0].constants.size() == 4);
   CHECK(attention_kernel(fitted, "cudnn").window->fp8_factor ==
-        constant(reports[0], "fp8_factor").value);
+        fitted_constant(reports[0], "fp8_factor").value);
 }
 
 TEST_CASE("GEMM constants of another device are recovered from its times") {
@@ -485,7 +485,7 @@ TEST_CASE("of layers of experts the products, the permutation and the casts are 
   check_found(reports[0], "permute memory_fraction", 0.35);
   check_found(reports[0], "quantize_block memory_fraction", 0.15);
   CHECK(fitted.streams[static_cast<std::size_t>(StreamKind::quantize_block)].memory_fraction ==
-        constant(reports[0], "quantize_block memory_fraction").value);
+        fitted_constant(reports[0], "quantize_block memory_fraction").value);
   CHECK(reports[0].held_out_errors.mape < 0.02);
 }
 
@@ -498,9 +498,10 @@ TEST_CASE("kernels of experts that finish tiles faster than single products are 
   const auto reports = fit_experts(expert_layers(truth, 0.01), {}, base);
   REQUIRE(reports.size() == 1);
   // Held to single products', so somewhat above the truth.
-  CHECK(constant(reports[0], "tile_overhead_factor").value > 0.2);
-  CHECK(constant(reports[0], "tile_overhead_factor").value < 0.5);
-  CHECK(base.grouped.tile_overhead_factor == constant(reports[0], "tile_overhead_factor").value);
+  CHECK(fitted_constant(reports[0], "tile_overhead_factor").value > 0.2);
+  CHECK(fitted_constant(reports[0], "tile_overhead_factor").value < 0.5);
+  CHECK(base.grouped.tile_overhead_factor ==
+        fitted_constant(reports[0], "tile_overhead_factor").value);
   CHECK(reports[0].held_out_errors.mape < 0.04);
 }
 

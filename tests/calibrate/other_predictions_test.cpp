@@ -10,12 +10,12 @@
 namespace prequel {
 namespace {
 
-std::vector<OtherPrediction> read(const std::string& text) {
+std::vector<OtherPrediction> read_predictions(const std::string& text) {
   std::istringstream in(text);
   return read_other_predictions(in, "theirs.csv");
 }
 
-ValidatedRun run_of(const std::string& id, double seconds) {
+ValidatedRun measured_run(const std::string& id, double seconds) {
   ValidatedRun run;
   run.run.id = id;
   run.run.status = RunStatus::ok;
@@ -28,8 +28,9 @@ ValidatedRun run_of(const std::string& id, double seconds) {
 }  // namespace
 
 TEST_CASE("another tool's predictions are scored on the same rows") {
-  std::vector<ValidatedRun> runs{run_of("a", 2.0), run_of("b", 4.0), run_of("c", 1.0)};
-  replace_predictions(runs, read("id,sec_per_iter,low,high\na,3,2,6\nb,4,,\n"));
+  std::vector<ValidatedRun> runs{measured_run("a", 2.0), measured_run("b", 4.0),
+                                 measured_run("c", 1.0)};
+  replace_predictions(runs, read_predictions("id,sec_per_iter,low,high\na,3,2,6\nb,4,,\n"));
   CHECK(*runs[0].time_error == doctest::Approx(0.5));
   REQUIRE(runs[0].interval);
   // Measured at the low end: as far as an interval of 80 % reaches.
@@ -43,7 +44,7 @@ TEST_CASE("another tool's predictions are scored on the same rows") {
 
 TEST_CASE("what is no table of predictions is refused by name") {
   const auto problem = [](const std::string& text) {
-    return error_text([&] { static_cast<void>(read(text)); });
+    return error_text([&] { static_cast<void>(read_predictions(text)); });
   };
   CHECK(problem("id,seconds\n").find("unknown column \"seconds\"") != std::string::npos);
   CHECK(problem("id\na\n").find("id and sec_per_iter") != std::string::npos);
@@ -52,9 +53,9 @@ TEST_CASE("what is no table of predictions is refused by name") {
   CHECK(problem("id,sec_per_iter,low\na,1,0.5\n").find("go together") != std::string::npos);
   CHECK(problem("id,sec_per_iter,low,high\na,1,2,3\n").find("from low to high") !=
         std::string::npos);
-  std::vector<ValidatedRun> runs{run_of("a", 2.0)};
+  std::vector<ValidatedRun> runs{measured_run("a", 2.0)};
   CHECK(error_text([&] {
-          replace_predictions(runs, read("id,sec_per_iter\nb,1\n"));
+          replace_predictions(runs, read_predictions("id,sec_per_iter\nb,1\n"));
         }).find("no row of the tables is called \"b\"") != std::string::npos);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Shipped tables of measured runs, and what is known of constants before them.
+/// Shipped tables of measured runs.
 
 #include <algorithm>
 #include <cstddef>
@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "calibrate/validate/measured_runs.hpp"
-#include "hw/base/json_cursor.hpp"
-#include "sim/answer/uncertainty.hpp"
-#include "tests/models/shipped.hpp"
+#include "tests/sim/shipped_priors.hpp"
 
 namespace prequel {
-
-inline Uncertainty priors(const Library& library = shipped_library()) {
-  return read_uncertainty(library.open("uncertainty", "priors"));
-}
 
 /// The first rows of a table, at most so many.
 inline std::vector<MeasuredRun> table(const std::string& name, std::size_t most = 1000) {

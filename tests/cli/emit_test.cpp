@@ -102,7 +102,7 @@ TEST_CASE("Megatron-DeepSpeed's command line and ds_config.json together are the
 }
 
 /// The model of a command line.
-Transformer model_of(const std::string& text) {
+Transformer emitted_model(const std::string& text) {
   const TemporaryFolder folder;
   const OrderedJson job = OrderedJson::parse(translate_job(folder.with("launch.sh", text))->json);
   return read_transformer(Document::from("model", nlohmann::json(job.at("model"))));
@@ -153,7 +153,7 @@ TEST_CASE("experts, latent attention and windows come back from Megatron's flags
     plan.seq_len = 4096;
     const EmittedPlan emitted = emit_megatron(space.scenario(plan));
     CAPTURE(emitted.text);
-    const Transformer back = model_of(emitted.text);
+    const Transformer back = emitted_model(emitted.text);
     CHECK(back.experts == model.experts);
     CHECK(back.latent == model.latent);
     CHECK(back.window == model.window);
@@ -172,7 +172,7 @@ TEST_CASE("the model of an emitted command line is the model that was searched f
     const bool bloom = std::string(name) == "bloom-176b";
     const Space space = space_of(name, bloom ? "jean-zay-a100" : "dgx-h100", 2,
                                  bloom ? "megatron-deepspeed-2022" : "megatron-core-2024");
-    const Transformer back = model_of(emit_megatron(space.scenario(space.plans.front())).text);
+    const Transformer back = emitted_model(emit_megatron(space.scenario(space.plans.front())).text);
     const Transformer& model = space.inputs.model;
     CHECK(total_parameters(back) == total_parameters(model));
     CHECK(back.kv_heads == model.kv_heads);

@@ -25,8 +25,8 @@ McpSession session(const std::string& folder = {}) {
   return {{{PREQUEL_SOURCE_DIR "/data"}, nullptr, nullptr, {}}, {folder}};
 }
 
-OrderedJson asked(const std::string& method, const OrderedJson& params,
-                  const McpSession& of = session()) {
+OrderedJson asked_session(const std::string& method, const OrderedJson& params,
+                          const McpSession& of = session()) {
   const OrderedJson message{{"jsonrpc", "2.0"}, {"id", 7}, {"method", method}, {"params", params}};
   const auto reply = answer_message(message.dump(), of);
   REQUIRE(reply);
@@ -38,21 +38,21 @@ OrderedJson asked(const std::string& method, const OrderedJson& params,
 
 OrderedJson tool(const std::string& name, const OrderedJson& arguments,
                  const McpSession& of = session()) {
-  return asked("tools/call", {{"name", name}, {"arguments", arguments}}, of).at("result");
+  return asked_session("tools/call", {{"name", name}, {"arguments", arguments}}, of).at("result");
 }
 
 TEST_CASE("a client says hello, lists the tools and is answered") {
   const OrderedJson hello =
-      asked("initialize", {{"protocolVersion", "2024-11-05"},
-                           {"capabilities", OrderedJson::object()},
-                           {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
+      asked_session("initialize", {{"protocolVersion", "2024-11-05"},
+                                   {"capabilities", OrderedJson::object()},
+                                   {"clientInfo", {{"name", "test"}, {"version", "1"}}}});
   CHECK(hello.at("result").at("protocolVersion") == "2024-11-05");
   CHECK(hello.at("result").at("serverInfo").at("name") == "prequel");
   CHECK_FALSE(
       answer_message(R"({"jsonrpc":"2.0","method":"notifications/initialized"})", session()));
-  CHECK(asked("ping", OrderedJson::object()).at("result") == OrderedJson::object());
+  CHECK(asked_session("ping", OrderedJson::object()).at("result") == OrderedJson::object());
   std::vector<std::string> names;
-  const OrderedJson listed = asked("tools/list", OrderedJson::object());
+  const OrderedJson listed = asked_session("tools/list", OrderedJson::object());
   for (const OrderedJson& each : listed.at("result").at("tools")) {
     names.push_back(each.at("name"));
     CHECK(each.at("inputSchema").at("type") == "object");
@@ -148,13 +148,13 @@ TEST_CASE("what prequel refuses comes with its remedy, what the protocol refuses
   for (const OrderedJson& question :
        {OrderedJson{{"name", "predcit"}},
         OrderedJson{{"name", "predict"}, {"arguments", {{"tpp", 8}}}}}) {
-    const OrderedJson reply = asked("tools/call", question).at("result");
+    const OrderedJson reply = asked_session("tools/call", question).at("result");
     CHECK(reply.at("isError") == true);
     CHECK(reply.at("content")[0].at("text").get<std::string>().find("did you mean") !=
           std::string::npos);
   }
-  CHECK(code(asked("tools/call", OrderedJson::object())) == -32602);
-  CHECK(code(asked("resources/list", OrderedJson::object())) == -32601);
+  CHECK(code(asked_session("tools/call", OrderedJson::object())) == -32602);
+  CHECK(code(asked_session("resources/list", OrderedJson::object())) == -32601);
   CHECK(code(OrderedJson::parse(*answer_message("{", session()))) == -32700);
   CHECK(code(OrderedJson::parse(*answer_message("[1]", session()))) == -32600);
   CHECK(code(OrderedJson::parse(*answer_message(R"({"id":1})", session()))) == -32600);

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <tuple>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/text/table.hpp"
@@ -56,6 +57,47 @@ TEST_CASE("a deadline is met by every plan, with the fewest GPUs and the least c
   CHECK(less.status == 1);
   CHECK(less.out.find("is in time") != std::string::npos);
   CHECK(less.out.find("without --within") != std::string::npos);
+  // The plan to take is in time with the stated error to spare, on the fewest GPUs that are.
+  const Json& sure = within.at("surely_in_time");
+  const double error = answer.at("error").at("sec_per_iter");
+  CHECK(sure.at("days").get<double>() * (1 + error) <= 30.0);
+  CHECK(sure.at("gpus") >= within.at("fewest_gpus").at("gpus"));
+  for (const Json& plan : answer.at("plans")) {
+    if (plan.at("plan").at("gpus") >= sure.at("gpus")) continue;
+    CHECK(plan.at("days").get<double>() * (1 + error) > 30.0);
+  }
+  const Json& what = answer.at("recommendation");
+  CHECK(what.at("plan") == sure.at("plan"));
+  CHECK(what.at("text").get<std::string>().starts_with(
+      "Take " + std::to_string(sure.at("gpus").get<int>()) + " GPUs, "));
+}
+
+TEST_CASE("a ranking alone has the same plans, without odds, front and bottlenecks") {
+  const std::string arguments = kSmall + "--cluster selene --max-nodes 4 --top 3 ";
+  const Json whole = decided(arguments);
+  const Json alone = decided(arguments + "--try 0");
+  REQUIRE(alone.at("plans").size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& plan = alone.at("plans")[i];
+    CHECK(plan.at("plan") == whole.at("plans")[i].at("plan"));
+    CHECK(plan.at("fits_probability") == whole.at("plans")[i].at("fits_probability"));
+    CHECK_FALSE(plan.contains("odds_best"));
+    CHECK_FALSE(plan.contains("next_bottleneck"));
+  }
+  CHECK(alone.at("try").at("ranks").empty());
+  CHECK(alone.at("pareto").empty());
+  CHECK(alone.at("fitting") == whole.at("fitting"));
+}
+
+TEST_CASE("the fewest GPUs are the same whether few nodes are looked at first or all") {
+  const std::string arguments = kSmall + "--cluster selene --max-nodes 16 --fewest-gpus --top 5";
+  const Json all = decided(arguments);
+  const std::string text = run_prequel("search " + arguments).out;  // looks at few first
+  for (const Json& plan : all.at("plans")) {
+    const std::string seconds = fmt::format(" {:.2f} ", plan.at("sec_per_iter").get<double>());
+    CAPTURE(seconds);
+    CHECK(text.find(seconds) != std::string::npos);
+  }
 }
 
 TEST_CASE("the fewest GPUs come first, the fastest plan of them before the others") {

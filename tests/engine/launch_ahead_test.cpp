@@ -12,7 +12,7 @@ namespace prequel {
 namespace {
 
 /// `kernels` of price 0 on stream 0, launched from stream 1 at price 1.
-double seconds(std::uint32_t kernels, double kernel, double launch) {
+double launched_seconds(std::uint32_t kernels, double kernel, double launch) {
   const std::vector<double> durations{kernel, launch};
   const std::vector<StreamId> hosts{1};
   const std::vector<PriceId> launches{1};
@@ -23,11 +23,11 @@ double seconds(std::uint32_t kernels, double kernel, double launch) {
 }
 
 TEST_CASE("kernels longer than their launches hide all launches but the first") {
-  CHECK(seconds(10, 3.0, 1.0) == 31.0);
+  CHECK(launched_seconds(10, 3.0, 1.0) == 31.0);
 }
 
 TEST_CASE("kernels shorter than their launches wait for every launch") {
-  CHECK(seconds(10, 1.0, 3.0) == 31.0);
+  CHECK(launched_seconds(10, 1.0, 3.0) == 31.0);
 }
 
 TEST_CASE("the host runs ahead during long kernels and so covers short ones") {

@@ -8,7 +8,7 @@
 namespace prequel {
 namespace {
 
-std::vector<std::int64_t> blocks(const std::vector<StageContent>& stages) {
+std::vector<std::int64_t> blocks_of_layout(const std::vector<StageContent>& stages) {
   std::vector<std::int64_t> counts;
   for (const StageContent& stage : stages) counts.push_back(stage.blocks);
   return counts;
@@ -73,7 +73,8 @@ TEST_CASE("what is no layout, or deals another model, is told") {
 
 TEST_CASE("a balanced dealing gives what is left to the middle, and ends may hold no layer") {
   const auto deal = [](std::int64_t layers, std::int64_t pp, std::int64_t vpp) {
-    return blocks(deal_stages(layers, pp, vpp, StageDealing::balanced, StageSplit::blocks));
+    return blocks_of_layout(
+        deal_stages(layers, pp, vpp, StageDealing::balanced, StageSplit::blocks));
   };
   CHECK(deal(94, 8, 1) == std::vector<std::int64_t>{11, 12, 12, 12, 12, 12, 12, 11});
   CHECK(deal(126, 16, 8).front() == 0);
@@ -92,7 +93,7 @@ TEST_CASE("a dealing by cost counts the head as the layers that it weighs") {
   plan.pp = 4;
   const auto stages = chunks_of_plan(model, plan, software);
   // A block is 4 h² + 3 f h = 243 M products a token, the head 525 M: 34.2 blocks, 8.5 a stage.
-  CHECK(blocks(stages) == std::vector<std::int64_t>{9, 9, 8, 6});
+  CHECK(blocks_of_layout(stages) == std::vector<std::int64_t>{9, 9, 8, 6});
   CHECK(stages.back().head);
   plan.pp = 1;
   CHECK(chunks_of_plan(model, plan, software) == std::vector<StageContent>{whole_model(model)});

@@ -28,7 +28,7 @@ Learning adapters(std::int64_t rank, WordSet<AdapterTarget> targets, Tuning tuni
   return learning_of(plan);
 }
 
-LayerSetting setting(const Learning& learning) {
+LayerSetting learning_setting(const Learning& learning) {
   LayerSetting setting;
   setting.seq_len = 4096;
   setting.precision = setting.products = Precision::bf16;
@@ -37,7 +37,7 @@ LayerSetting setting(const Learning& learning) {
   return setting;
 }
 
-double gemm_flops(const Operators& operators) {
+double product_flops_of(const Operators& operators) {
   double flops = 0;
   for (const Operator& op : operators) {
     if (const auto* gemm = std::get_if<Gemm>(&op.what)) {
@@ -47,8 +47,8 @@ double gemm_flops(const Operators& operators) {
   return flops;
 }
 
-Layer block(const Transformer& model, const Learning& learning) {
-  return tell_block(model, model.kind_of(0), setting(learning), Software{});
+Layer learning_block(const Transformer& model, const Learning& learning) {
+  return tell_block(model, model.kind_of(0), learning_setting(learning), Software{});
 }
 
 TEST_CASE("adapters have as many parameters as PEFT counts") {
@@ -66,25 +66,25 @@ TEST_CASE("adapters have as many parameters as PEFT counts") {
 
 TEST_CASE("freezing all leaves forward and input gradients") {
   const Transformer model = shipped_model("llama-3-8b");
-  const Layer full = block(model, {});
-  const Layer frozen = block(model, adapters(0, {}, Tuning::none));
-  const double forward = gemm_flops(forward_operators(full, Software{}));
-  CHECK(gemm_flops(forward_operators(frozen, Software{})) == forward);
-  CHECK(gemm_flops(backward_operators(full, Software{})) == 2 * forward);
-  CHECK(gemm_flops(backward_operators(frozen, Software{})) == forward);
+  const Layer full = learning_block(model, {});
+  const Layer frozen = learning_block(model, adapters(0, {}, Tuning::none));
+  const double forward = product_flops_of(forward_operators(full, Software{}));
+  CHECK(product_flops_of(forward_operators(frozen, Software{})) == forward);
+  CHECK(product_flops_of(backward_operators(full, Software{})) == 2 * forward);
+  CHECK(product_flops_of(backward_operators(frozen, Software{})) == forward);
   CHECK(learning_parameters_of(frozen).total() == 0);
   CHECK(parameters_of(frozen).total() == parameters_of(full).total());
 }
 
 TEST_CASE("adapters of rank 0 are none, and of a small rank nearly none") {
   const Transformer model = shipped_model("llama-3-8b");
-  const Layer none = block(model, adapters(0, {}, Tuning::none));
-  const Layer zero = block(model, adapters(0, {all}));
+  const Layer none = learning_block(model, adapters(0, {}, Tuning::none));
+  const Layer zero = learning_block(model, adapters(0, {all}));
   CHECK(zero.pieces.size() == none.pieces.size());
   CHECK(kept_bytes(zero, {}) == kept_bytes(none, {}));
-  const double frozen = gemm_flops(backward_operators(none, Software{}));
+  const double frozen = product_flops_of(backward_operators(none, Software{}));
   const double adapted =
-      gemm_flops(backward_operators(block(model, adapters(8, {all})), Software{}));
+      product_flops_of(backward_operators(learning_block(model, adapters(8, {all})), Software{}));
   CHECK(adapted > frozen);
   CHECK(adapted < 1.02 * frozen);
 }
@@ -94,18 +94,18 @@ TEST_CASE("frozen blocks keep what no weight gradient alone reads") {
   // h, the gate's input 14 h.
   const Transformer model = shipped_model("llama-2-70b");
   const double h = 4096.0 * static_cast<double>(model.hidden);
-  const double frozen = kept_bytes(block(model, adapters(0, {}, Tuning::none)), {});
+  const double frozen = kept_bytes(learning_block(model, adapters(0, {}, Tuning::none)), {});
   CHECK(frozen / h == doctest::Approx(22.5));
   // Dropped copies of adapters' inputs, and their masks.
   Learning dropped = adapters(1, {qkv, o});
   dropped.dropout = true;
-  CHECK(kept_bytes(block(model, dropped), {}) / h == doctest::Approx(28.5).epsilon(1e-3));
+  CHECK(kept_bytes(learning_block(model, dropped), {}) / h == doctest::Approx(28.5).epsilon(1e-3));
   // Where nothing is dropped, an adapter reads what its matrix does.
-  CHECK(kept_bytes(block(model, adapters(1, {qkv, o})), {}) / h ==
+  CHECK(kept_bytes(learning_block(model, adapters(1, {qkv, o})), {}) / h ==
         doctest::Approx(24.5).epsilon(1e-3));
-  CHECK(kept_bytes(block(model, {}), {}) / h == doctest::Approx(22.5 + 2 + 2 + 7));
+  CHECK(kept_bytes(learning_block(model, {}), {}) / h == doctest::Approx(22.5 + 2 + 2 + 7));
   // Attention in fp8 keeps queries, keys and values in 8 bits.
-  LayerSetting narrow = setting(adapters(0, {}, Tuning::none));
+  LayerSetting narrow = learning_setting(adapters(0, {}, Tuning::none));
   narrow.fp8_attention = true;
   const Layer layer = tell_block(model, model.kind_of(0), narrow, Software{});
   CHECK(kept_bytes(layer, {}) / h == doctest::Approx(22.5 - 1.25));
@@ -117,9 +117,9 @@ TEST_CASE("frozen norms keep their fp32 copy alone") {
   const auto copies = [&](const Learning& learning) {
     eager.memory.norm_copy_bytes = 0;
     const double fused =
-        kept_bytes(tell_block(model, model.kind_of(0), setting(learning), eager), {});
+        kept_bytes(tell_block(model, model.kind_of(0), learning_setting(learning), eager), {});
     eager.memory.norm_copy_bytes = 6;  // in fp32, and what is scaled
-    const Layer layer = tell_block(model, model.kind_of(0), setting(learning), eager);
+    const Layer layer = tell_block(model, model.kind_of(0), learning_setting(learning), eager);
     return (kept_bytes(layer, {}) - fused) / (4096.0 * static_cast<double>(model.hidden));
   };
   const double gate = 2 * 28672.0 / 8192;  // eager kernels keep its activation, too
@@ -134,7 +134,7 @@ TEST_CASE("adapters in fp32 copy their input but beside quantised matrices") {
     learning.wide_adapters = wide;
     learning.base = base;
     double bytes = 0;
-    for (const LayerPiece& piece : block(model, learning).pieces) {
+    for (const LayerPiece& piece : learning_block(model, learning).pieces) {
       if (piece.name == "adapter sum") bytes += std::get<PointwiseKernels>(piece.what).forward;
     }
     return bytes;
@@ -143,10 +143,10 @@ TEST_CASE("adapters in fp32 copy their input but beside quantised matrices") {
   CHECK(moved(BaseFormat::nf4, true) == moved(BaseFormat::nf4, false));
   // Each adapter keeps its own copy; in 16 bits they share what their matrices read.
   Learning wide = adapters(8, {q, v});
-  const double shared = kept_bytes(block(model, wide), {});
+  const double shared = kept_bytes(learning_block(model, wide), {});
   wide.wide_adapters = true;
   const double input = 4096.0 * 4096;
-  CHECK(kept_bytes(block(model, wide), {}) - shared == (2 * 4 - 2) * input);
+  CHECK(kept_bytes(learning_block(model, wide), {}) - shared == (2 * 4 - 2) * input);
 }
 
 TEST_CASE("widening a frozen matrix costs its bytes at each use") {
@@ -155,7 +155,7 @@ TEST_CASE("widening a frozen matrix costs its bytes at each use") {
   learning.base = BaseFormat::nf4;
   Software stack;
   stack.kernels.dequantise_rates.fill(0.5);
-  const Layer layer = tell_block(model, model.kind_of(0), setting(learning), stack);
+  const Layer layer = tell_block(model, model.kind_of(0), learning_setting(learning), stack);
   double forward = 0;
   double backward = 0;
   for (const LayerPiece& piece : layer.pieces) {
@@ -180,7 +180,7 @@ TEST_CASE("tables may have adapters, too") {
   both.embeddings = true;
   CHECK(learning_parameters(model, both) ==
         learning_parameters(model, adapters(16, {q})) + 2 * model.vocab * model.hidden);
-  const LayerSetting its = setting(adapters(16, {embedding, head}));
+  const LayerSetting its = learning_setting(adapters(16, {embedding, head}));
   CHECK(learning_parameters_of(tell_embedding(model, its, Software{})).total() == one);
   CHECK(learning_parameters_of(tell_head(model, its, Software{})).total() == one);
 }
@@ -199,16 +199,16 @@ TEST_CASE("where the last layers learn, those before have a forward pass alone")
   CHECK(model.frozen_layers() == 30);
   CHECK(first.frozen);
   CHECK_FALSE(last.frozen);
-  const Layer frozen = tell_block(model, first, setting(learning), Software{});
-  const Layer learns = tell_block(model, last, setting(learning), Software{});
-  const Layer usual = block(shipped_model("llama-3-8b"), {});
+  const Layer frozen = tell_block(model, first, learning_setting(learning), Software{});
+  const Layer learns = tell_block(model, last, learning_setting(learning), Software{});
+  const Layer usual = learning_block(shipped_model("llama-3-8b"), {});
   CHECK(backward_operators(frozen, Software{}).empty());
   CHECK(repeated_operators(frozen, Software{}, WordSet<Module>::all()).empty());
   CHECK(kept_bytes(frozen, {}) == 0);
-  CHECK(gemm_flops(forward_operators(frozen, Software{})) ==
-        gemm_flops(forward_operators(usual, Software{})));
-  CHECK(gemm_flops(backward_operators(learns, Software{})) ==
-        gemm_flops(backward_operators(usual, Software{})));
+  CHECK(product_flops_of(forward_operators(frozen, Software{})) ==
+        product_flops_of(forward_operators(usual, Software{})));
+  CHECK(product_flops_of(backward_operators(learns, Software{})) ==
+        product_flops_of(backward_operators(usual, Software{})));
   CHECK(learning_parameters(model, learning) == 2 * parameters_of(usual).total());
   CHECK(total_parameters(model) == total_parameters(shipped_model("llama-3-8b")));
 }
@@ -217,11 +217,11 @@ TEST_CASE("gradients pass frozen layers on their way to a table that learns") {
   Plan plan;
   plan.train_embeddings = true;
   const auto [model, learning] = last_layers(2, plan);
-  const Layer frozen = tell_block(model, model.kind_of(0), setting(learning), Software{});
-  CHECK(gemm_flops(backward_operators(frozen, Software{})) ==
-        gemm_flops(forward_operators(frozen, Software{})));
+  const Layer frozen = tell_block(model, model.kind_of(0), learning_setting(learning), Software{});
+  CHECK(product_flops_of(backward_operators(frozen, Software{})) ==
+        product_flops_of(forward_operators(frozen, Software{})));
   CHECK(kept_bytes(frozen, {}) > 0);
-  const std::int64_t block_size = parameters_of(block(model, {})).total();
+  const std::int64_t block_size = parameters_of(learning_block(model, {})).total();
   CHECK(learning_parameters(model, learning) == 2 * block_size + 2 * model.vocab * model.hidden);
 }
 
@@ -240,7 +240,7 @@ TEST_CASE("adapters of the last layers alone are as many as these have") {
 TEST_CASE("tensor ranks that share tokens split both factors of a row-parallel matrix") {
   const Transformer model = shipped_model("llama-3-8b");
   const auto told = [&](bool sequence_parallel) {
-    LayerSetting split = setting(adapters(16, {o}));
+    LayerSetting split = learning_setting(adapters(16, {o}));
     split.tp = 4;
     split.sequence_parallel = sequence_parallel;
     return tell_block(model, model.kind_of(0), split, Software{});
@@ -287,7 +287,8 @@ TEST_CASE("a reward model has a score in place of words") {
   CHECK(head_outputs(model, 1, 128) == 1);
   CHECK(head_outputs(plain, 2, 128) == plain.vocab / 2);
   const auto logits = [&](const Transformer& of) {
-    return gemm_flops(forward_operators(tell_head(of, setting({}), Software{}), Software{}));
+    return product_flops_of(
+        forward_operators(tell_head(of, learning_setting({}), Software{}), Software{}));
   };
   CHECK(logits(plain) / logits(model) == doctest::Approx(static_cast<double>(plain.vocab)));
 }

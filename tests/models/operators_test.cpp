@@ -33,7 +33,8 @@ double ring_bytes(const Operators& operators) {
   return bytes;
 }
 
-LayerSetting setting(std::int64_t tp, AttentionKind attention = AttentionKind::fused_softmax) {
+LayerSetting operator_setting(std::int64_t tp,
+                              AttentionKind attention = AttentionKind::fused_softmax) {
   LayerSetting setting;
   setting.mbs = 4;
   setting.seq_len = 2048;
@@ -92,7 +93,7 @@ TEST_CASE("the products of all operators are the FLOPs that a step is said to ha
             step_flops(model, {4, 2048, vocab, tp, recompute, AttentionKind::fused_softmax});
         CAPTURE(name);
         CAPTURE(tp);
-        CHECK(step_products(model, setting(tp), recompute) ==
+        CHECK(step_products(model, operator_setting(tp), recompute) ==
               doctest::Approx(flops.hardware.value).epsilon(1e-12));
       }
     }
@@ -112,8 +113,8 @@ TEST_CASE("a soft-cap is two more passes forward and three backward, of scores a
   Transformer capped = plain;
   capped.score_cap = capped.logit_cap = true;
   const auto more = [&](const auto& operators, AttentionKind attention) {
-    return stream_bytes(operators(capped, setting(8, attention), stack())) -
-           stream_bytes(operators(plain, setting(8, attention), stack()));
+    return stream_bytes(operators(capped, operator_setting(8, attention), stack())) -
+           stream_bytes(operators(plain, operator_setting(8, attention), stack()));
   };
   const double scores = 2.0 * 4 * (96.0 / 8) * 2048 * 2048;  // bytes
   CHECK(more(block_forward, AttentionKind::fused_softmax) == doctest::Approx(2 * scores));
@@ -128,19 +129,20 @@ TEST_CASE("a soft-cap is two more passes forward and three backward, of scores a
 
 TEST_CASE("full recompute repeats the forward pass, selective the core of attention") {
   const Transformer model = shipped_model("gpt3-175b");
-  const Operators forward = block_forward(model, setting(8), stack());
-  const Operators full = block_recompute(model, setting(8), stack(), Recompute::full);
+  const Operators forward = block_forward(model, operator_setting(8), stack());
+  const Operators full = block_recompute(model, operator_setting(8), stack(), Recompute::full);
   CHECK(gemm_flops(full) == gemm_flops(forward));
   CHECK(ring_bytes(full) == ring_bytes(forward));
-  const Operators selective = block_recompute(model, setting(8), stack(), Recompute::selective);
+  const Operators selective =
+      block_recompute(model, operator_setting(8), stack(), Recompute::selective);
   CHECK(gemm_flops(selective) == 2 * 2.0 * 4 * (96.0 / 8) * 2048 * 2048 * 128);
   CHECK(ring_bytes(selective) == 0);
-  CHECK(block_recompute(model, setting(8), stack(), Recompute::none).empty());
+  CHECK(block_recompute(model, operator_setting(8), stack(), Recompute::none).empty());
 }
 
 TEST_CASE("inputs that tensor ranks share are gathered once before their layers are repeated") {
   const Transformer model = shipped_model("gpt3-175b");
-  LayerSetting shared = setting(8);
+  LayerSetting shared = operator_setting(8);
   const double whole = ring_bytes(block_recompute(model, shared, stack(), Recompute::full));
   shared.saved_input_ranks = 8;
   const double input = 2.0 * 4 * 2048 * 12288;  // bytes of s·b·h in bf16
@@ -152,8 +154,8 @@ TEST_CASE("inputs that tensor ranks share are gathered once before their layers 
 
 TEST_CASE("selective recompute repeats a flash kernel's forward, as Megatron-Core's does") {
   const Transformer model = shipped_model("gpt3-175b");
-  const Operators repeated =
-      block_recompute(model, setting(8, AttentionKind::flash), stack(), Recompute::selective);
+  const Operators repeated = block_recompute(model, operator_setting(8, AttentionKind::flash),
+                                             stack(), Recompute::selective);
   REQUIRE(repeated.size() == 1);
   CHECK_FALSE(std::get<FusedAttention>(repeated.front().what).backward);
 }
@@ -161,27 +163,28 @@ TEST_CASE("selective recompute repeats a flash kernel's forward, as Megatron-Cor
 TEST_CASE("a layer has two all-reduces forward and two backward, of the hidden states") {
   const Transformer model = shipped_model("gpt3-175b");
   const double hidden_bytes = 4.0 * 2048 * 12288 * 2;
-  CHECK(ring_bytes(block_forward(model, setting(8), stack())) == 2 * 2 * hidden_bytes);
-  CHECK(ring_bytes(block_backward(model, setting(8), stack())) == 2 * 2 * hidden_bytes);
-  CHECK(ring_bytes(block_forward(model, setting(1), stack())) == 0);
+  CHECK(ring_bytes(block_forward(model, operator_setting(8), stack())) == 2 * 2 * hidden_bytes);
+  CHECK(ring_bytes(block_backward(model, operator_setting(8), stack())) == 2 * 2 * hidden_bytes);
+  CHECK(ring_bytes(block_forward(model, operator_setting(1), stack())) == 0);
 }
 
 TEST_CASE("sequence parallelism moves the same bytes forward, and gathers inputs again backward") {
   const Transformer model = shipped_model("gpt3-175b");
-  LayerSetting split = setting(8);
+  LayerSetting split = operator_setting(8);
   split.sequence_parallel = true;
   const double hidden_bytes = 4.0 * 2048 * 12288 * 2;
   CHECK(ring_bytes(block_forward(model, split, stack())) ==
-        ring_bytes(block_forward(model, setting(8), stack())));
+        ring_bytes(block_forward(model, operator_setting(8), stack())));
   CHECK(ring_bytes(block_backward(model, split, stack())) ==
-        ring_bytes(block_backward(model, setting(8), stack())) + 2 * hidden_bytes);
+        ring_bytes(block_backward(model, operator_setting(8), stack())) + 2 * hidden_bytes);
 }
 
 TEST_CASE("tensor ranks share the products of a layer evenly") {
   const Transformer model = shipped_model("gpt3-175b");
-  const double whole = gemm_flops(block_forward(model, setting(1), stack()));
+  const double whole = gemm_flops(block_forward(model, operator_setting(1), stack()));
   for (const std::int64_t tp : {2, 4, 8}) {
-    CHECK(gemm_flops(block_forward(model, setting(tp), stack())) * static_cast<double>(tp) ==
+    CHECK(gemm_flops(block_forward(model, operator_setting(tp), stack())) *
+              static_cast<double>(tp) ==
           whole);
   }
 }
@@ -189,7 +192,7 @@ TEST_CASE("tensor ranks share the products of a layer evenly") {
 TEST_CASE(
     "keys and values go round once a head of theirs, or of the queries where they are repeated") {
   const Transformer model = shipped_model("llama-3-8b");
-  LayerSetting four = setting(1, AttentionKind::flash);
+  LayerSetting four = operator_setting(1, AttentionKind::flash);
   four.cp = 4;
   Software software = stack();
   software.kernels.transformer_engine = true;
@@ -213,7 +216,7 @@ TEST_CASE(
 
 TEST_CASE("each step of a ring adds its result to those before it") {
   const Transformer model = shipped_model("llama-3-8b");
-  LayerSetting four = setting(1, AttentionKind::flash);
+  LayerSetting four = operator_setting(1, AttentionKind::flash);
   four.cp = 4;
   Software software = stack();
   software.kernels.transformer_engine = true;
@@ -240,8 +243,8 @@ TEST_CASE("an attention that the software does not have is refused") {
   Software software = stack();
   software.kernels.unfused.reset();
   CHECK(error_text([&] {
-          (void)block_forward(shipped_model("gpt2-124m"), setting(1, AttentionKind::unfused),
-                              software);
+          (void)block_forward(shipped_model("gpt2-124m"),
+                              operator_setting(1, AttentionKind::unfused), software);
         }) ==
         "attention: software \"megatron-deepspeed-2022\" has no \"unfused\" attention "
         "(kernels.score_traffic); another of \"unfused\", \"fused-softmax\", \"flash\" would do");

@@ -22,7 +22,7 @@ bool no_worse(const FoundPlan& a, const FoundPlan& b) {
 }
 
 /// By the definition: each against all.
-std::vector<std::size_t> one_by_one(const std::vector<FoundPlan>& plans) {
+std::vector<std::size_t> front_one_by_one(const std::vector<FoundPlan>& plans) {
   std::vector<std::size_t> front;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     bool beaten = false;
@@ -45,7 +45,7 @@ TEST_CASE("the front is the plans that no other beats, one by one, with many tie
       plans.push_back(point(level(random), level(random), level(random)));
     }
     std::ranges::stable_sort(plans, {}, &FoundPlan::value);
-    CHECK(pareto_front(plans) == one_by_one(plans));
+    CHECK(pareto_front(plans) == front_one_by_one(plans));
   }
 }
 

@@ -91,6 +91,33 @@ TEST_CASE("a search finds the same to the last bit on one thread and on several"
   }
 }
 
+TEST_CASE("searches that share what they know of the plans find what each of them finds alone") {
+  const SearchInputs inputs = shipped_inputs("bloom-176b", "jean-zay-a100", 2048);
+  const Candidates candidates = legal_plans(axes_for(inputs, 48), inputs);
+  std::vector<SearchLimits> wishes(6);
+  wishes[1].best = 5;
+  wishes[2].objective = SearchGoal::gpus;
+  wishes[2].best = 3;
+  wishes[3].memory_headroom = 0.3;
+  wishes[3].best = 5;
+  wishes[4].requirements = {Requirement::parse("tp == 4 && mem_gib < 60")};
+  wishes[5].requirements = {Requirement::parse("overlap == 'none' && pp > 4")};
+  Searcher searcher(candidates, inputs);
+  for (const std::size_t wish : {1U, 4U, 2U, 3U, 5U, 0U, 1U, 3U}) {
+    CAPTURE(wish);
+    const SearchResult alone = search(candidates, inputs, wishes[wish]);
+    const SearchResult shared = searcher.search(wishes[wish]);
+    CHECK(shared.required == alone.required);
+    CHECK(shared.fitting == alone.fitting);
+    CHECK(shared.nearest_misses.size() == alone.nearest_misses.size());
+    REQUIRE(shared.plans.size() == alone.plans.size());
+    for (std::size_t i = 0; i < alone.plans.size(); ++i) {
+      CHECK(same(shared.plans[i], alone.plans[i]));
+      CHECK(shared.plans[i].value == alone.plans[i].value);
+    }
+  }
+}
+
 SearchInputs lite_inputs() {
   SearchInputs inputs = shipped_inputs("deepseek-v2-lite", "nvidia-dgx-h100", 64);
   inputs.fixed.seq_len = 4096;
@@ -172,7 +199,7 @@ TEST_CASE("with and without each kind of overlap, of stacks and of plans, on sev
   for (const GradientOverlap gradients : all_of<GradientOverlap>()) {
     for (const bool blocking : {false, true}) {
       lite.software.communication.gradient_overlap = gradients;
-      lite.software.communication.blocking_p2p = blocking;
+      lite.software.communication.p2p_wait = blocking ? std::optional(Seconds{}) : std::nullopt;
       for (const WordSet<Overlapped> overlap :
            {WordSet<Overlapped>{}, WordSet<Overlapped>{Overlapped::ep},
             WordSet<Overlapped>{Overlapped::tp}, WordSet<Overlapped>{tp, ep, grads, params, p2p},

@@ -10,7 +10,8 @@ namespace {
 constexpr FailureModel kJob{{5 * 86400.0}, {60.0}, {600.0}};
 
 /// Seconds until `work` is done, failures drawn at random.
-double played(double work, double interval, const FailureModel& failures, std::mt19937_64& random) {
+double played_run(double work, double interval, const FailureModel& failures,
+                  std::mt19937_64& random) {
   std::exponential_distribution<double> until_failure(1 / failures.mtbf.value);
   double now = 0;
   double done = 0;
@@ -60,7 +61,7 @@ TEST_CASE("the expected time is the mean over runs with random failures") {
   std::mt19937_64 random(1);
   double sum = 0;
   constexpr int kRuns = 2000;
-  for (int run = 0; run < kRuns; ++run) sum += played(100000, 1000, failures, random);
+  for (int run = 0; run < kRuns; ++run) sum += played_run(100000, 1000, failures, random);
   CHECK(sum / kRuns ==
         doctest::Approx(expected_time({100000.0}, {1000.0}, failures).value).epsilon(0.01));
 }

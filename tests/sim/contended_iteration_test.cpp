@@ -50,8 +50,8 @@ TEST_CASE("an iteration whose parts do not meet takes as long as predicted") {
 TEST_CASE("where sends are short and nothing else overlaps, no schedule takes much longer") {
   for (const char* schedule : {"gpipe", "1f1b", "zb-h1", "zb-h2", "dualpipe"}) {
     CAPTURE(schedule);
-    const Scenario scenario = shipped_scenario(
-        {{"plan.schedule", schedule}, {"software.communication.blocking_p2p", "true"}});
+    const Scenario scenario =
+        shipped_scenario({{"plan.schedule", schedule}, {"software.communication.p2p_wait_s", "0"}});
     const ContendedIteration step = contended_iteration(scenario, {});
     CHECK(step.links > -1e-9 * step.seconds);
     CHECK(step.seconds == doctest::Approx(clock_seconds(scenario)).epsilon(1e-3));

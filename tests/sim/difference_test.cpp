@@ -6,13 +6,10 @@
 
 #include "hw/base/json_cursor.hpp"
 #include "tests/scenarios.hpp"
+#include "tests/sim/shipped_priors.hpp"
 
 namespace prequel {
 namespace {
-
-Uncertainty priors() {
-  return read_uncertainty(shipped_library().open("uncertainty", "priors"));
-}
 
 struct Answer {
   Scenario scenario;

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <random>
 
+#include "hw/dispatch.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/answer/prediction.hpp"
@@ -265,6 +266,33 @@ TEST_CASE("a graph of the whole iteration and a fixed capacity spare the host") 
   const Prediction graphed = question.prediction();
   CHECK(graphed.sec_per_iter.value <= capacity);
   CHECK(graphed.breakdown.host == 0);
+}
+
+TEST_CASE("DeepEP between nodes of H800 takes what its README prints") {
+  // Normal kernels of 4,096 tokens of 7,168 in bf16 on their way back, group-limited: GB/s of what
+  // a rank puts on the network, its own node's copies included.
+  const Cluster cluster =
+      shipped_library().open("clusters", "deepseek-h800").read_once(read_cluster);
+  struct Row {
+    std::int64_t ranks;
+    double printed;
+  };
+  for (const auto& [ranks, printed] : {Row{16, 43e9}, Row{32, 57e9}, Row{64, 50e9}}) {
+    CAPTURE(ranks);
+    Dispatch dispatch;
+    dispatch.dispatcher = Dispatcher::deepep;
+    dispatch.experts = 256;
+    dispatch.tokens = 4096;
+    dispatch.hidden = 7168;
+    dispatch.top_k = 8;
+    dispatch.expert_groups = 8;
+    dispatch.groups_chosen = 4;
+    dispatch.combine = true;
+    const double copies = hits(static_cast<double>(ranks) / 8, dispatch);
+    const GroupShape group = group_shape(cluster, ranks, ranks, 1);
+    const double seconds = price(cluster, group, dispatch).time().value;
+    CHECK(4096.0 * 7168.0 * 2.0 * copies / seconds == doctest::Approx(printed).epsilon(0.12));
+  }
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
   CHECK(half.hidden_tp_comm == doctest::Approx(3 * half.tp_comm).epsilon(1e-9));
 }
 
-double seconds(const KernelCosts& kernels) {
+double kernel_seconds(const KernelCosts& kernels) {
   double all = 0;
   for (const KernelCost& kernel : kernels) all += kernel.seconds;
   return all;
@@ -159,9 +159,9 @@ TEST_CASE("transfers beside products of a layer take as long as the engine plays
     const PartKernels beside = priced();
     const auto check = [&](const Operators& operators, const KernelCosts& apart,
                            const KernelCosts& together) {
-      CHECK(seconds(together) < seconds(apart));
+      CHECK(kernel_seconds(together) < kernel_seconds(apart));
       CHECK(played(operators, apart, together, loss) ==
-            doctest::Approx(seconds(together)).epsilon(1e-9));
+            doctest::Approx(kernel_seconds(together)).epsilon(1e-9));
     };
     check(forward_operators(layer, scenario.software), alone.forward, beside.forward);
     check(backward_operators(layer, scenario.software), alone.backward, beside.backward);

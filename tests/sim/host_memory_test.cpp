@@ -14,7 +14,7 @@ namespace prequel {
 namespace {
 
 /// Qwen3-30B on 16 H100, experts over 8 of them.
-Scenario two_nodes() {
+Scenario offloading_nodes() {
   JobRequest request;
   request.model = "qwen3-30b-a3b";
   request.cluster = "dgx-h100";
@@ -33,7 +33,7 @@ const StageMemory& first_stage(const Prediction& prediction) {
 }
 
 TEST_CASE("a share of the moments moves to the host, and no byte is lost") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   const StageMemory here = first_stage(predict(scenario));
   for (const double share : {0.25, 0.5, 1.0}) {
     scenario.plan.optimizer_offload = share;
@@ -48,7 +48,7 @@ TEST_CASE("a share of the moments moves to the host, and no byte is lost") {
 }
 
 TEST_CASE("an update takes as long as its slower part, here or on the host") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   const auto update = [&](double share) {
     scenario.plan.optimizer_offload = share;
     return predict(scenario).breakdown.optimizer;
@@ -61,7 +61,7 @@ TEST_CASE("an update takes as long as its slower part, here or on the host") {
 }
 
 TEST_CASE("activations that wait on the host are those that leave the device") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   const Prediction kept = predict(scenario);
   double fewer = first_stage(kept).activations.value;
   WordSet<OffloadModule> modules;
@@ -81,7 +81,7 @@ TEST_CASE("activations that wait on the host are those that leave the device") {
 }
 
 TEST_CASE("copies to the host show where the link is slower than the kernels") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   const double without = predict(scenario).sec_per_iter.value;
   scenario.plan.offload_modules =
       WordSet<OffloadModule>{OffloadModule::expert_fc1, OffloadModule::moe_act};
@@ -98,7 +98,7 @@ TEST_CASE("copies to the host show where the link is slower than the kernels") {
 }
 
 TEST_CASE("a share of the layers leaves the device, but for two on their way") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   scenario.plan.pp = 1;
   scenario.plan.dp = 16;
   const Prediction kept = predict(scenario);
@@ -117,7 +117,7 @@ TEST_CASE("a share of the layers leaves the device, but for two on their way") {
 }
 
 TEST_CASE("copies of whole layers hide behind the kernels of all of them") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   scenario.plan.pp = 1;
   scenario.plan.dp = 16;
   scenario.device.host_link = {50e9};
@@ -131,7 +131,7 @@ TEST_CASE("copies of whole layers hide behind the kernels of all of them") {
 }
 
 TEST_CASE("copies that are hidden and those that are not are all copies there are") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   scenario.plan.offload_modules = WordSet<OffloadModule>{OffloadModule::expert_fc1};
   const auto copied = [&](double rate) {
     scenario.device.host_link = {rate};
@@ -150,7 +150,7 @@ TEST_CASE("copies that are hidden and those that are not are all copies there ar
 }
 
 TEST_CASE("a copy starts with its pass, and the next pass of the stage waits for it") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   scenario.plan.offload_modules = WordSet<OffloadModule>::all();
   scenario.device.host_link = {2e9};
   const Timeline played = timeline(scenario);
@@ -182,7 +182,7 @@ TEST_CASE("a copy starts with its pass, and the next pass of the stage waits for
 }
 
 TEST_CASE("what is computed again need not wait anywhere") {
-  Scenario scenario = two_nodes();
+  Scenario scenario = offloading_nodes();
   scenario.plan.offload_modules = WordSet<OffloadModule>{OffloadModule::core_attn};
   scenario.plan.recompute = Recompute::full;
   CHECK(first_stage(predict(scenario)).offloaded.value == 0);

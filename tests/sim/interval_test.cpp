@@ -8,13 +8,10 @@
 #include "sim/answer/known_spread.hpp"
 #include "sim/answer/odds.hpp"
 #include "tests/scenarios.hpp"
+#include "tests/sim/shipped_priors.hpp"
 
 namespace prequel {
 namespace {
-
-Uncertainty priors() {
-  return read_uncertainty(shipped_library().open("uncertainty", "priors"));
-}
 
 Interval interval_of(const Scenario& scenario, double level = kIntervalLevel) {
   return interval(scenario, predict(scenario), priors(), level);

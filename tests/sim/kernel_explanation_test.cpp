@@ -7,7 +7,8 @@
 namespace prequel {
 namespace {
 
-double seconds(const std::vector<ExplainedKernel>& kernels, std::string_view part, bool forward) {
+double explained_seconds(const std::vector<ExplainedKernel>& kernels, std::string_view part,
+                         bool forward) {
   double sum = 0;
   for (const ExplainedKernel& kernel : kernels) {
     if (kernel.part == part && (kernel.pass == "forward") == forward) sum += kernel.seconds;
@@ -33,13 +34,15 @@ TEST_CASE("the explained kernels add up to what the layers cost") {
                                                {"software.kernels.flash_kernel", "flash-2"}});
       const LayerCosts costs = price_layers(asked);
       const auto kernels = explain_kernels(asked, twelve_blocks());
-      CHECK(seconds(kernels, "block", true) ==
+      CHECK(explained_seconds(kernels, "block", true) ==
             doctest::Approx(costs[Part::first_block].forward.total()));
-      CHECK(seconds(kernels, "block", false) ==
+      CHECK(explained_seconds(kernels, "block", false) ==
             doctest::Approx(costs[Part::first_block].backward.total()));
-      CHECK(seconds(kernels, "head", true) == doctest::Approx(costs[Part::head].forward.total()));
-      CHECK(seconds(kernels, "head", false) == doctest::Approx(costs[Part::head].backward.total()));
-      CHECK(seconds(kernels, "embedding", true) ==
+      CHECK(explained_seconds(kernels, "head", true) ==
+            doctest::Approx(costs[Part::head].forward.total()));
+      CHECK(explained_seconds(kernels, "head", false) ==
+            doctest::Approx(costs[Part::head].backward.total()));
+      CHECK(explained_seconds(kernels, "embedding", true) ==
             doctest::Approx(costs[Part::embedding].forward.total()));
     }
   }

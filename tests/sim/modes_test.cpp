@@ -15,7 +15,7 @@
 namespace prequel {
 namespace {
 
-Prediction asked(const char* model, const char* software, const Settings& more) {
+Prediction asked_mode(const char* model, const char* software, const Settings& more) {
   Settings settings{{"plan.nodes", "1"}, {"plan.gbs", "16"}, {"plan.seq_len", "8192"}};
   settings.insert(settings.end(), more.begin(), more.end());
   return predict(planned(model, "nvidia-dgx-h100", software, settings));
@@ -24,19 +24,21 @@ Prediction asked(const char* model, const char* software, const Settings& more) 
 TEST_CASE("eager PyTorch is as much slower than compiled layers as was measured, and keeps more") {
   // torchtitan, December 2024: 8B on 8 H100, 2.843 s without torch.compile and 2.457 s with it.
   const auto with = [](const char* compile) {
-    return asked("llama3-8b", "torchtitan-2024",
-                 {{"plan.mbs", "2"}, {"plan.recompute", "selective"}, {"plan.compile", compile}});
+    return asked_mode(
+        "llama3-8b", "torchtitan-2024",
+        {{"plan.mbs", "2"}, {"plan.recompute", "selective"}, {"plan.compile", compile}});
   };
   const Prediction eager = with("false");
   const Prediction compiled = with("true");
   CHECK(eager.sec_per_iter.value / compiled.sec_per_iter.value ==
         doctest::Approx(2.84346 / 2.45748).epsilon(0.02));
   const auto all_kept = [](const char* compile) {
-    return asked("llama3-8b", "torchtitan-2024",
-                 {{"plan.mbs", "1"}, {"plan.recompute", "none"}, {"plan.compile", compile}});
+    return asked_mode("llama3-8b", "torchtitan-2024",
+                      {{"plan.mbs", "1"}, {"plan.recompute", "none"}, {"plan.compile", compile}});
   };
   CHECK(all_kept("false").peak_memory.value > all_kept("true").peak_memory.value);
-  CHECK(asked("llama3-8b", "torchtitan-2024", {{"plan.mbs", "2"}, {"plan.recompute", "selective"}})
+  CHECK(asked_mode("llama3-8b", "torchtitan-2024",
+                   {{"plan.mbs", "2"}, {"plan.recompute", "selective"}})
             .sec_per_iter.value == compiled.sec_per_iter.value);
 }
 
@@ -44,7 +46,7 @@ TEST_CASE("what JAX keeps by name costs time and memory between none and all of 
   const auto with = [](const char* recompute, const char* kept) {
     Settings settings{{"plan.mbs", "1"}, {"plan.recompute", recompute}};
     if (*kept) settings.push_back({"plan.recompute_modules", kept});
-    return asked("llama3-8b", "maxtext-2025", settings);
+    return asked_mode("llama3-8b", "maxtext-2025", settings);
   };
   // From the policy that keeps least to the one that keeps most.
   std::vector<Prediction> predictions{with("full", "")};
@@ -90,8 +92,8 @@ TEST_CASE("tokens that travel in fp8 take half the bytes there, and as many back
   CHECK(narrow[0] < 0.6 * wide[0]);
   CHECK(narrow[1] == wide[1]);
   CHECK(error_text([] {
-          (void)asked("mixtral-8x7b", "megatron-core-2026",
-                      {{"plan.ep", "8"}, {"plan.dispatch_precision", "fp8"}});
+          (void)asked_mode("mixtral-8x7b", "megatron-core-2026",
+                           {{"plan.ep", "8"}, {"plan.dispatch_precision", "fp8"}});
         }).find("precision fp8 or dispatch_precision bf16 would do") != std::string::npos);
 }
 

@@ -17,7 +17,7 @@ Prediction predict_with(const Settings& settings) {
   return predict(shipped_scenario(settings));
 }
 
-double seconds(const Settings& settings) {
+double predicted(const Settings& settings) {
   return predict_with(settings).sec_per_iter.value;
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("they add up in every schedule, whether or not gradients overlap with 
   for (const char* overlap : {"none", "always"}) {
     for (const char* schedule :
          {"gpipe", "1f1b", "interleaved-1f1b", "zb-h1", "zb-h2", "dualpipe"}) {
-      for (const char* sends : {"true", "false"}) {
+      for (const char* sends : {"0.0003", "null"}) {
         CAPTURE(overlap);
         CAPTURE(schedule);
         CAPTURE(sends);
@@ -182,7 +182,7 @@ TEST_CASE("they add up in every schedule, whether or not gradients overlap with 
                           {"plan.gbs", "1536"},
                           {"model.num_hidden_layers", "72"},
                           {"software.communication.gradient_overlap", overlap},
-                          {"software.communication.blocking_p2p", sends}});
+                          {"software.communication.p2p_wait_s", sends}});
         CHECK(prediction.breakdown.total() ==
               doctest::Approx(prediction.sec_per_iter.value).epsilon(1e-9));
       }
@@ -289,17 +289,17 @@ TEST_CASE("72 layers of 14336 run no slower on 6 stages than on 12, within the m
   Settings twelve = model;
   twelve.insert(twelve.end(), {{"plan.pp", "12"}, {"plan.dp", "4"}});
   const Prediction prediction = predict_with(six);
-  CHECK(prediction.sec_per_iter.value < seconds(twelve));
-  CHECK(seconds(twelve) < prediction.sec_per_iter.value * (1 + 2 * prediction.relative_error));
+  CHECK(prediction.sec_per_iter.value < predicted(twelve));
+  CHECK(predicted(twelve) < prediction.sec_per_iter.value * (1 + 2 * prediction.relative_error));
 }
 
 TEST_CASE("64 heads are among the best at 14336, and 256 clearly slower") {
   // Measured with 16, 32, 64, 128 and 256 heads: 121.0, 124.0, 120.2, 124.9 and 132.9 s.
   const auto with_heads = [](const char* heads) {
-    return seconds({{"model.num_hidden_layers", "72"},
-                    {"model.hidden_size", "14336"},
-                    {"model.num_attention_heads", heads},
-                    {"plan.mbs", "4"}});
+    return predicted({{"model.num_hidden_layers", "72"},
+                      {"model.hidden_size", "14336"},
+                      {"model.num_attention_heads", heads},
+                      {"plan.mbs", "4"}});
   };
   const double best = std::min({with_heads("16"), with_heads("32"), with_heads("128")});
   CHECK(with_heads("64") < 1.05 * best);
@@ -338,7 +338,7 @@ TEST_CASE("78 layers on 12 stages are as slow as the stages of 7 that they make"
   CHECK(prediction.stages.back().blocks == 1);
   CHECK(prediction.stages[1].busy_s ==
         doctest::Approx(predict_with(full).stages[1].busy_s).epsilon(1e-9));
-  CHECK(prediction.sec_per_iter.value > seconds(plan));
+  CHECK(prediction.sec_per_iter.value > predicted(plan));
 }
 
 bool warns(const Prediction& prediction, const std::string& words) {
@@ -406,7 +406,7 @@ TEST_CASE("sequence parallelism sends what all-reduces do, but for a gather besi
 }
 
 TEST_CASE("synchronous launches cost time") {
-  CHECK(seconds({{"software.launch", "blocking"}}) > seconds({{"software.launch", "async"}}));
+  CHECK(predicted({{"software.launch", "blocking"}}) > predicted({{"software.launch", "async"}}));
 }
 
 TEST_CASE("an unknown schedule is refused with the nearest one") {
@@ -428,7 +428,7 @@ TEST_CASE("products in fp32 double what sharded weights and offloaded states sen
                               {"plan.offload", offload},
                               {"device.host_link.rate", "1 MB/s"},
                               {"cluster.network.efficiency", "1e-6"}};
-    return seconds(slow_links);
+    return predicted(slow_links);
   };
   for (const char* offload : {"none", "optimizer", "optimizer+params"}) {
     CHECK(seconds_with("fp32", offload) / seconds_with("bf16", offload) ==
@@ -437,7 +437,7 @@ TEST_CASE("products in fp32 double what sharded weights and offloaded states sen
 }
 
 /// A job on a stack whose gradients overlap with the backward pass.
-Prediction overlapping(const Settings& more) {
+Prediction predicted_overlapping(const Settings& more) {
   Settings settings{{"plan.nodes", "16"}, {"plan.gbs", "128"}, {"plan.mbs", "1"}};
   settings.insert(settings.end(), more.begin(), more.end());
   return predict(planned("llama-3-8b", "dgx-h100", "megatron-core-2024", settings));
@@ -446,10 +446,11 @@ Prediction overlapping(const Settings& more) {
 TEST_CASE("gradients that overlap with the backward pass cost less, but not nothing") {
   for (const char* zero : {"0", "1"}) {
     for (const char* pp : {"1", "4"}) {
-      const Prediction hidden = overlapping({{"plan.zero", zero}, {"plan.pp", pp}});
-      const Prediction after = overlapping({{"plan.zero", zero},
-                                            {"plan.pp", pp},
-                                            {"software.communication.gradient_overlap", "none"}});
+      const Prediction hidden = predicted_overlapping({{"plan.zero", zero}, {"plan.pp", pp}});
+      const Prediction after =
+          predicted_overlapping({{"plan.zero", zero},
+                                 {"plan.pp", pp},
+                                 {"software.communication.gradient_overlap", "none"}});
       CHECK(hidden.sec_per_iter.value < after.sec_per_iter.value);
       CHECK(hidden.breakdown.dp_comm > 0);
       CHECK(hidden.breakdown.dp_comm < after.breakdown.dp_comm);

@@ -33,7 +33,7 @@ using Json = nlohmann::json;
 using Path = std::vector<std::string>;  // keys; "*" is any element or any name
 
 /// A job, and what is set over its files, with blanks between.
-struct Base {
+struct StatedBase {
   const char* model;
   const char* cluster;
   const char* software;  ///< nullptr: the cluster's
@@ -77,8 +77,8 @@ struct Base {
   "},"                                                                              \
   R"({"between":["b","c"],"bandwidth":"0.1GB/s"}],"attachments":[["a","a","a","a","a","a","b","b"],["a","b","a","b","a","b","a","b"]]})"
 
-const std::vector<Base>& bases() {
-  static const std::vector<Base> all{
+const std::vector<StatedBase>& stated_bases() {
+  static const std::vector<StatedBase> all{
       {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
        "plan.nodes=4 plan.tp=2 plan.pp=2 plan.cp=2 plan.vpp=2 plan.gbs=64 plan.seq_len=8192 "
        "plan.zero=1"},
@@ -273,7 +273,7 @@ const std::vector<Base>& bases() {
   return all;
 }
 
-std::vector<Override> settings_of(const Base& base) {
+std::vector<Override> settings_of(const StatedBase& base) {
   std::vector<Override> settings;
   std::istringstream words(base.settings);
   for (std::string word; words >> word;) {
@@ -290,8 +290,8 @@ struct JobAnswer {
 };
 
 /// Returns what is told of the job; nothing where a file cannot hold the settings.
-std::optional<JobAnswer> answer_to(const Base& base, const std::vector<Override>& more,
-                                   bool how_sure) {
+std::optional<JobAnswer> stated_answer(const StatedBase& base, const std::vector<Override>& more,
+                                       bool how_sure) {
   static const Library library = shipped_library();
   static const Uncertainty uncertainty = read_uncertainty(library.open("uncertainty", "priors"));
   JobRequest request;
@@ -549,7 +549,7 @@ std::vector<std::string> others(const Json& value, const std::set<std::string>& 
 }
 
 /// The files of a job, by kind.
-std::map<std::string, Json> files_of(const Base& base) {
+std::map<std::string, Json> files_of(const StatedBase& base) {
   const Library library = shipped_library();
   const Cluster cluster = shipped_cluster(base.cluster);
   std::map<std::string, Document> documents;
@@ -569,8 +569,8 @@ std::map<std::string, Json> files_of(const Base& base) {
 /// A job, its files, and what is told of it as they are.
 class Case {
  public:
-  explicit Case(const Base& base) : base_(&base), files_(files_of(base)) {
-    plain_ = answer_to(base, {}, false).value();
+  explicit Case(const StatedBase& base) : base_(&base), files_(files_of(base)) {
+    plain_ = stated_answer(base, {}, false).value();
     REQUIRE_MESSAGE(plain_.refusal == "", base.settings);
   }
 
@@ -589,7 +589,7 @@ class Case {
     for (const Path& place : places(files_.at(kind), path)) {
       const std::string key = fmt::format("{}.{}", kind, fmt::join(place, "."));
       for (const std::string& other : others(value_at(files_.at(kind), place), words)) {
-        const auto after = answer_to(*base_, {{key, other}}, how_sure);
+        const auto after = stated_answer(*base_, {{key, other}}, how_sure);
         if (!after && words.empty()) continue;
         // A word may be one that other keys of the file forbid.
         if (!after || differs(*after, how_sure ? sure() : plain_)) return true;
@@ -601,7 +601,7 @@ class Case {
 
  private:
   const JobAnswer& sure() {
-    if (!sure_) sure_ = answer_to(*base_, {}, true);
+    if (!sure_) sure_ = stated_answer(*base_, {}, true);
     return *sure_;
   }
 
@@ -612,7 +612,7 @@ class Case {
     });
   }
 
-  const Base* base_;
+  const StatedBase* base_;
   std::map<std::string, Json> files_;
   JobAnswer plain_;
   std::optional<JobAnswer> sure_;
@@ -674,7 +674,7 @@ bool begins_with(const std::string& key, const std::string& pattern) {
 }
 
 TEST_CASE("every key of a model, cluster, device or stack is told of") {
-  std::vector<Case> cases(bases().begin(), bases().end());
+  std::vector<Case> cases(stated_bases().begin(), stated_bases().end());
   std::set<std::string> used;
   for (const std::string kind : {"model", "cluster", "device", "software"}) {
     for (const auto& [path, words] : Schema(kind).leaves()) {

@@ -230,7 +230,7 @@ TEST_CASE("the account of every stage adds up to the iteration, on random plans"
          {"plan.seq_len", "2048"},
          {"plan.zero", sharded ? pick({"2", "3"}) : pick({"0", "1"})},
          {"software.communication.sharding", pick({"\"fsdp\"", "\"megatron-fsdp\""})},
-         {"software.communication.blocking_p2p", pick({"true", "false"})},
+         {"software.communication.p2p_wait_s", pick({"0", "0.0003", "null"})},
          {"software.communication.gradient_overlap", pick({"\"always\"", "\"none\""})},
          {"cluster.network.efficiency", pick({"0.9", "0.1"})},
          {"plan.recompute", pick({"none", "full"})}});

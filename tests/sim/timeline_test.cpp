@@ -42,7 +42,7 @@ std::vector<Scenario> plans() {
            {"plan.mbs", pick({"1", "2"})},
            {"plan.gbs", "384"},
            {"plan.zero", pick({"0", "1"})},
-           {"software.communication.blocking_p2p", pick({"true", "false"})},
+           {"software.communication.p2p_wait_s", pick({"0", "0.0003", "null"})},
            {"software.communication.gradient_overlap", pick({"\"always\"", "\"none\""})},
            {"plan.recompute", pick({"none", "full"})},
            {"model.num_hidden_layers", pick({"24", "48"})}}));

@@ -11,12 +11,12 @@ namespace prequel {
 namespace {
 
 /// The shipped job of 48 nodes, gbs 2048, seq_len 2048.
-struct Asked {
+struct AskedRun {
   Job job;
   Scenario scenario;
   Prediction prediction;
 
-  explicit Asked(const Settings& settings = {})
+  explicit AskedRun(const Settings& settings = {})
       : job(shipped_job(settings)),
         scenario(resolve(job).scenario),
         prediction(predict(scenario)) {}
@@ -26,7 +26,7 @@ struct Asked {
 };
 
 TEST_CASE("without ramp and failures, a run is its iterations") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.tokens = 100.5 * 2048 * 2048;
   const TrainingRun run = *asked.answer(question).run;
@@ -38,7 +38,7 @@ TEST_CASE("without ramp and failures, a run is its iterations") {
 }
 
 TEST_CASE("a ramp deals its samples out to the sizes below the last in equal parts") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.tokens = 2048.0 * (3 * 3072 + 2048);
   question.ramp = BatchRamp{512, 2048, 512};
@@ -71,7 +71,7 @@ TEST_CASE("a checkpoint holds 14 bytes a parameter where weights are fp16, 12 wh
 
 TEST_CASE(
     "with slow nodes, iterations take what they take with those, and evaluations as much more") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.tokens = 2048.0 * (1000 * 2048 + 3072);
   question.ramp = BatchRamp{1024, 2048, 1024};
@@ -91,7 +91,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a run that failures leave no time to train is refused with what would do") {
-  const Asked asked;  // a checkpoint of 2.4 TB
+  const AskedRun asked;  // a checkpoint of 2.4 TB
   RunQuestion question;
   question.checkpoint_bandwidth = BytesPerSecond{40e9};
   const auto refusal = [&] { return error_text([&] { (void)asked.answer(question); }); };
@@ -119,7 +119,7 @@ TEST_CASE("a run that failures leave no time to train is refused with what would
 }
 
 TEST_CASE("the best interval loses less than the half or the double of it") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.checkpoint_bandwidth = BytesPerSecond{40e9};
   question.mtbf = Seconds{86400};
@@ -132,7 +132,7 @@ TEST_CASE("the best interval loses less than the half or the double of it") {
 }
 
 TEST_CASE("what failures cost makes the run longer by its share") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.tokens = 366e9;
   question.checkpoint_bandwidth = BytesPerSecond{40e9};
@@ -143,7 +143,7 @@ TEST_CASE("what failures cost makes the run longer by its share") {
 }
 
 TEST_CASE("an evaluation plays forward passes alone: about a quarter of a step that recomputes") {
-  const Asked asked;
+  const AskedRun asked;
   const double forward = forward_only_time(asked.scenario).value;
   CHECK(forward > asked.prediction.sec_per_iter.value / 5);
   CHECK(forward < asked.prediction.sec_per_iter.value / 3);
@@ -155,13 +155,13 @@ TEST_CASE("an evaluation plays forward passes alone: about a quarter of a step t
 }
 
 TEST_CASE("forward passes of one stage take that stage's forward time a micro batch") {
-  const Asked asked({{"plan.pp", "1"}, {"plan.dp", "48"}, {"plan.gbs", "1920"}});
+  const AskedRun asked({{"plan.pp", "1"}, {"plan.dp", "48"}, {"plan.gbs", "1920"}});
   CHECK(forward_only_time(asked.scenario).value ==
         doctest::Approx(10 * asked.prediction.stages[0].forward_s));
 }
 
 TEST_CASE("a ramp that ends elsewhere than the plan is refused") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.ramp = BatchRamp{16, 1024, 16};
   CHECK(error_text([&] { (void)asked.answer(question); }) ==
@@ -170,7 +170,7 @@ TEST_CASE("a ramp that ends elsewhere than the plan is refused") {
 }
 
 TEST_CASE("a whole run over a ramp needs to know how long that lasts") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.tokens = 1e9;
   question.ramp = BatchRamp{1024, 2048, 1024};
@@ -180,7 +180,7 @@ TEST_CASE("a whole run over a ramp needs to know how long that lasts") {
 }
 
 TEST_CASE("a size that no micro batch divides ends the question") {
-  const Asked asked;
+  const AskedRun asked;
   RunQuestion question;
   question.tokens = 1e9;
   question.ramp = BatchRamp{12, 2048, 4};

@@ -8,13 +8,10 @@
 #include "hw/base/json_cursor.hpp"
 #include "sim/answer/prediction.hpp"
 #include "tests/scenarios.hpp"
+#include "tests/sim/shipped_priors.hpp"
 
 namespace prequel {
 namespace {
-
-Uncertainty priors() {
-  return read_uncertainty(shipped_library().open("uncertainty", "priors"));
-}
 
 TEST_CASE("at 0 all files are as they are") {
   const Scenario scenario = shipped_scenario();

@@ -12,7 +12,7 @@ using namespace prequel;
 
 namespace {
 
-FabricDescription read(const std::string& text) {
+FabricDescription read_described(const std::string& text) {
   const Document document = Document::parse("cluster.json", text);
   FabricDescription description = read_fabric(document.root());
   document.finish();
@@ -41,7 +41,7 @@ std::map<LinkClass, int> cables(const Fabric& fabric) {
 }  // namespace
 
 TEST_CASE("a node's efficiency is part of its NICs' rate") {
-  const FabricDescription description = read(with_network(R"("kind": "none")"));
+  const FabricDescription description = read_described(with_network(R"("kind": "none")"));
   CHECK(description.node.devices == 8);
   CHECK(description.node.nic.value == doctest::Approx(20e9));
   CHECK(build_fabric(description, 1).links().size() == 2 * (8 + 8));
@@ -49,7 +49,7 @@ TEST_CASE("a node's efficiency is part of its NICs' rate") {
 
 TEST_CASE("every kind of network is read and built") {
   const auto counts = [](const std::string& network, int nodes) {
-    return cables(build_fabric(read(with_network(network)), nodes));
+    return cables(build_fabric(read_described(with_network(network)), nodes));
   };
   auto tree = counts(R"("kind": "fat-tree", "levels": 2, "radix": 16, "rail_optimized": false,
                         "over_subscription": 1.0, )" +
@@ -88,7 +88,7 @@ TEST_CASE("every kind of network is read and built") {
 
 TEST_CASE("a network that cannot hold the nodes says how many it can") {
   const auto refused = [](const std::string& network, int nodes) {
-    return error_text([&] { (void)build_fabric(read(with_network(network)), nodes); });
+    return error_text([&] { (void)build_fabric(read_described(with_network(network)), nodes); });
   };
   CHECK(refused(R"("kind": "none")", 2) ==
         "fabric: the cluster has no network, but 2 nodes are asked for");
@@ -105,7 +105,7 @@ TEST_CASE("a network that cannot hold the nodes says how many it can") {
 
 TEST_CASE("what cannot be is named with its place") {
   const auto problem = [](const std::string& text) {
-    return error_text([&] { (void)read(text); });
+    return error_text([&] { (void)read_described(text); });
   };
   CHECK(problem(with_network(R"("kind": "fat-tre", )" + kLink)) ==
         "cluster.json: /network/kind: expected \"none\", \"fat-tree\", \"dragonfly\", \"torus\", "

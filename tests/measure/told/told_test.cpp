@@ -66,13 +66,13 @@ struct WorkTime {
   double operator()(const GemmBeside&) const { return 0.0; }
 };
 
-double told_time(const Work& work) {
+double told_seconds(const Work& work) {
   return std::visit(WorkTime{}, work);
 }
 
 Orders usual() {
   Orders orders;
-  orders.cost = told_time;
+  orders.cost = told_seconds;
   if (!on_nvidia()) orders.name = "AMD Instinct MI300X";
   return orders;
 }
@@ -109,7 +109,7 @@ TEST_CASE("what is measured is what the driver was told, for each work of the gr
         if (std::holds_alternative<KernelLaunch>(work)) continue;
         const Run run = backend->prepare(work);
         for (int i = 0; i < 2; ++i) {
-          const double ratio = run().value / told_time(work);
+          const double ratio = run().value / told_seconds(work);
           if (std::abs(ratio - 1.0) > 0.01) FAIL_CHECK(work_text(work), " by ", ratio);
         }
         ++measured;
@@ -181,7 +181,7 @@ TEST_CASE("the median is that of the told noise, to what its samples can tell") 
   for (const Work& work : {Work{Gemm{8192, 8192, 8192}}, Work{Stream{StreamKind::gelu, {1e9}}}}) {
     const auto samples =
         sample(backend->prepare(work), rule, machine.clock(), [](bool on) { return on; });
-    const double error = std::log(quantiles(samples).median.value / told_time(work));
+    const double error = std::log(quantiles(samples).median.value / told_seconds(work));
     CHECK(std::abs(error) < 3.0 * 1.2533 * 0.3 / std::sqrt(static_cast<double>(samples.size())));
     CHECK(quantiles(samples).p90.value / quantiles(samples).p10.value > 1.5);
   }
