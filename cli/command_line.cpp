@@ -1,12 +1,10 @@
 #include "cli/command_line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -19,14 +17,11 @@
 #include "cli/command_tree.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/compare/compare_options.hpp"
-#include "cli/completion.hpp"
 #include "cli/flags/call_text.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
-#include "cli/flags/parse_problem.hpp"
 #include "cli/flags/parsers.hpp"
-#include "cli/manual.hpp"
 #include "cli/mcp/server.hpp"
 #include "cli/predict/predict_options.hpp"
 #include "cli/search/search_options.hpp"

@@ -1,8 +1,9 @@
 #pragma once
 
-/// The program's commands and options as plain values: what completion scripts and the manual are
-/// written from. They are read off the parser, so neither can drift from it.
+/// The program's commands and options as plain values, and what is written from them: completion
+/// scripts and the manual page. They are read off the parser, so neither can drift from it.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,14 @@ struct CommandDescription {
 
 /// The parser's commands, all the way down; `above` is the path of what it stands in.
 CommandDescription describe(const CLI::App& app, const std::string& above = {});
+
+enum class Shell : std::uint8_t { bash, zsh, fish };
+
+/// The script for that shell. Names of models, devices and so on are asked of the program while
+/// the user types, since a data folder may hold any.
+std::string completion_script(const CommandDescription& program, Shell shell);
+
+/// The page as man(1) reads it; `version` stands at its foot.
+std::string manual_page(const CommandDescription& program, const std::string& version);
 
 }  // namespace prequel

@@ -1,4 +1,4 @@
-#include "cli/completion.hpp"
+#include "cli/command_tree.hpp"
 
 #include <array>
 #include <functional>

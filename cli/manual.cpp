@@ -1,11 +1,9 @@
-#include "cli/manual.hpp"
+#include "cli/command_tree.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "cli/text/exit_status.hpp"
 
 namespace prequel {
 namespace {

@@ -1,6 +1,7 @@
 #include "calibrate/measure/measure_program.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -9,7 +10,6 @@
 #include <string>
 
 #include "calibrate/measure/backends.hpp"
-#include "calibrate/measure/progress_bar.hpp"
 #include "calibrate/measure/session.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -18,6 +18,20 @@
 
 namespace prequel {
 namespace {
+
+/// A line on stderr that is drawn again after every point; nothing when stderr is no terminal.
+PointProgress progress_bar() {
+  if (isatty(STDERR_FILENO) == 0) return [](std::size_t, std::size_t, Seconds) {};
+  return [](std::size_t done, std::size_t points, Seconds left) {
+    constexpr std::size_t kWidth = 30;
+    const std::size_t filled = kWidth * done / points;
+    const int seconds = static_cast<int>(left.value);
+    fmt::print(stderr, "\r[{}{}] {}/{} points, at most {}:{:02} left ", std::string(filled, '#'),
+               std::string(kWidth - filled, '.'), done, points, seconds / 60, seconds % 60);
+    if (done == points) fmt::print(stderr, "\n");
+    std::fflush(stderr);
+  };
+}
 
 constexpr int kExitBadInput = 2;
 /// A clock below this share of its highest was held down by heat or power.

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/validate/run_inputs.hpp"
-#include "calibrate/validate/usual_stack.hpp"
+#include "calibrate/validate/usual_inputs.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/json_layout.hpp"
 #include "models/job/usual_software.hpp"

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "calibrate/validate/coverage.hpp"
+#include "calibrate/statistics/error_statistics.hpp"
 #include "calibrate/validate/measured_runs.hpp"
 #include "models/job/library.hpp"
 #include "sim/answer/uncertainty.hpp"

@@ -10,7 +10,6 @@
 
 #include "calibrate/runs/run_quantities.hpp"
 #include "calibrate/statistics/error_statistics.hpp"
-#include "calibrate/validate/coverage.hpp"
 
 namespace prequel {
 

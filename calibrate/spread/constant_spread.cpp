@@ -9,7 +9,6 @@
 
 #include "calibrate/spread/stack_spread.hpp"
 #include "calibrate/statistics/error_statistics.hpp"
-#include "calibrate/validate/coverage.hpp"
 #include "calibrate/validate/run_inputs.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/answer/student_t.hpp"
+
 namespace prequel {
 
 double quantile(std::vector<double> values, double fraction) {
@@ -33,6 +35,18 @@ ErrorStatistics error_statistics(const std::vector<double>& errors) {
   result.median = quantile(sizes, 0.5);
   result.p90 = quantile(sizes, 0.9);
   result.max = *std::max_element(sizes.begin(), sizes.end());
+  return result;
+}
+
+Coverage coverage(const std::vector<double>& distances) {
+  Coverage result{distances.size(), {}};
+  if (distances.empty()) return result;
+  for (std::size_t i = 0; i < kCoverageLevels.size(); ++i) {
+    const double width = t4_half_width(kCoverageLevels[i]);
+    const auto inside = std::ranges::count_if(
+        distances, [&](double distance) { return std::abs(distance) <= width; });
+    result.inside[i] = static_cast<double>(inside) / static_cast<double>(distances.size());
+  }
   return result;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
-/// How a list of relative errors is summed up.
+/// Statistics of relative errors, and how often measurements lie inside intervals.
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -21,5 +22,15 @@ ErrorStatistics error_statistics(const std::vector<double>& errors);
 
 /// The value below which `fraction` of the list lies, interpolated; 0 for an empty list.
 double quantile(std::vector<double> values, double fraction);
+
+inline constexpr std::array<double, 3> kCoverageLevels{0.5, 0.8, 0.95};
+
+struct Coverage {
+  std::size_t n{};
+  std::array<double, kCoverageLevels.size()> inside{};  ///< shares of n, by level
+};
+
+/// Returns the coverage of distances |ln(measured / median)| over the scale of their Student t.
+Coverage coverage(const std::vector<double>& distances);
 
 }  // namespace prequel

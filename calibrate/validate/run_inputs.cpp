@@ -13,8 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "calibrate/validate/run_words.hpp"
-#include "calibrate/validate/usual_machine.hpp"
-#include "calibrate/validate/usual_stack.hpp"
+#include "calibrate/validate/usual_inputs.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"

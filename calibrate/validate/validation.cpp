@@ -5,21 +5,16 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <ranges>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "calibrate/validate/ranking.hpp"
 #include "calibrate/validate/run_inputs.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
-#include "models/axes/plan_request.hpp"
 #include "sim/answer/odds.hpp"
 #include "sim/step/plan_memory.hpp"
 

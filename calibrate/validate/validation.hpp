@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "calibrate/statistics/error_statistics.hpp"
-#include "calibrate/validate/coverage.hpp"
 #include "calibrate/validate/measured_runs.hpp"
 #include "hw/base/progress.hpp"
 #include "sim/answer/interval.hpp"

@@ -4,7 +4,6 @@
 
 #include "calibrate/fit/check.hpp"
 #include "calibrate/fit/measurement_file.hpp"
-#include "calibrate/fit/row_filter.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
 #include "cli/flags/common_options.hpp"

@@ -10,7 +10,6 @@
 
 #include "calibrate/fit/job_works.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
-#include "cli/text/exit_status.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/translate/translated_request.hpp"
 #include "hw/base/errors.hpp"

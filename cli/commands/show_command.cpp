@@ -80,9 +80,7 @@ int run_show(const CommonOptions& common, const ShowOptions& options) {
     return kExitDone;
   }
   if (options.kind == "constants") {
-    const ShownConstants constants = shown_constants(library);
-    fmt::print("{}", options.format == OutputFormat::json ? constants_json(constants)
-                                                          : constants_text(constants));
+    fmt::print("{}", constants_text(shown_constants(library)));
     return kExitDone;
   }
   const std::string kind = plural_kind(options.kind);

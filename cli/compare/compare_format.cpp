@@ -1,8 +1,5 @@
 #include "cli/compare/compare_format.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "cli/json/interval_json.hpp"

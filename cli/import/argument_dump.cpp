@@ -1,7 +1,6 @@
 #include "cli/import/argument_dump.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <map>
 #include <string_view>
@@ -9,8 +8,8 @@
 
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
-#include "cli/import/settings/megatron_defaults.hpp"
 #include "hw/base/csv.hpp"
 
 namespace prequel {
@@ -19,12 +18,6 @@ namespace {
 using Values = std::map<std::string, std::string>;
 using Count = std::optional<std::int64_t>;
 constexpr std::int64_t kMostOfNumber = 1LL << 30;
-
-/// Arguments that flags never set by that name.
-constexpr const char* kOwnNames[] = {
-    "world_size",        "data_parallel_size",    "virtual_pipeline_model_parallel_size",
-    "padded_vocab_size", "params_dtype",          "add_bias_linear",
-    "glu_activation",    "masked_softmax_fusion", "zero_stage"};
 
 std::string value_of(const Values& values, const std::string& name) {
   const auto found = values.find(name);
@@ -59,13 +52,12 @@ std::string without_class(const std::string& value) {
 }
 
 /// The flags that would have set what is not None or False: `swiglu True` is `--swiglu`.
-SaidFlags as_flags(const LogSection::Arguments& arguments) {
+SaidFlags as_flags(const LogSection::Arguments& arguments, const ForeignNames& names) {
+  const std::vector<std::string>& own = names.words_of("only_dumped");
   SaidFlags flags;
   for (const auto& [name, value] : arguments) {
     if (value == "None" || value == "False" || value == "[]") continue;
-    if (std::find(std::begin(kOwnNames), std::end(kOwnNames), name) != std::end(kOwnNames)) {
-      continue;
-    }
+    if (std::ranges::find(own, name) != own.end()) continue;
     flags.emplace_back("--" + name, value == "True" ? "" : without_class(value));
   }
   return flags;
@@ -94,7 +86,7 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   job.said.clear();  // of other files
   job.marks = {};
   job.config_precision.reset();
-  read_flags(file, as_flags(arguments), job, NameSource::dump);
+  read_flags(file, as_flags(arguments, *job.names), job, NameSource::dump);
   settle_batches(job);
   // A dump has hundreds of arguments that do not matter; naming them helps nobody.
   report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/settings/by_name.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/lower_case.hpp"
@@ -25,18 +25,9 @@ enum Rank : int { kNamed, kFlag, kConfiguration, kVariable, kProgram, kWord, kTo
 
 constexpr std::size_t kLongestClue = 512;
 
-/// Parts of the names of variables that hold models.
-constexpr std::string_view kOfModels[] = {"model", "ckpt", "checkpoint", "pretrain", "arch"};
-/// Parts of the names of flags and variables whose words name other things, or other models.
-constexpr std::string_view kOfOthers[] = {"token", "vocab",  "merge",   "data",  "eval",  "valid",
-                                          "test",  "ref",    "reward",  "teach", "draft", "critic",
-                                          "judge", "prompt", "dataset", "infer"};
-
-/// Tests whether a name in any case has one of these parts.
-bool has_one(const std::string& name, std::span<const std::string_view> parts) {
-  return std::ranges::any_of(parts, [lower = lower_case(name)](std::string_view part) {
-    return lower.find(part) != std::string::npos;
-  });
+/// Tests whether a name in any case has a part of a list (`ForeignNames::words_of`).
+bool has_one(const std::string& name, const char* list, const ImportedJob& job) {
+  return has_part(lower_case(name), job.names->words_of(list));
 }
 
 void note(int rank, std::string what, const std::string& text, ImportedJob& job) {
@@ -53,7 +44,7 @@ std::vector<ImportedClue> clues_of(const ImportedJob& job) {
   ImportedJob noted;
   note(kNamed, "the model", job.model_named, noted);
   for (const auto& [flag, value] : job.models_perhaps) {
-    if (has_one(flag, kOfOthers)) continue;
+    if (has_one(flag, "other_models", job)) continue;
     // The name of a flag may tell the family: --load-llama-config 7b.
     note(kFlag, flag, value, noted);
     note(kFlag, flag, flag.substr(flag.find_first_not_of('-')) + " " + value, noted);
@@ -95,7 +86,8 @@ std::optional<std::string> named_within(const Library& library, ImportedJob& job
 
 void note_model_clues(const LaunchScript& script, ImportedJob& job) {
   for (const auto& [name, value] : script.state.variables) {
-    if (has_one(name, kOfModels) && !has_one(name, kOfOthers)) note(kVariable, name, value, job);
+    if (has_one(name, "model_variables", job) && !has_one(name, "other_models", job))
+      note(kVariable, name, value, job);
   }
   std::string flag;    // the last one
   bool first = false;  // whether the word stands right behind it
@@ -110,7 +102,7 @@ void note_model_clues(const LaunchScript& script, ImportedJob& job) {
       flag.clear();
     } else if (word.ends_with(".py") && !behind) {
       note(kProgram, "the program", word, job);
-    } else if (!has_one(flag, kOfOthers) && text.find('$') == std::string::npos) {
+    } else if (!has_one(flag, "other_models", job) && text.find('$') == std::string::npos) {
       note(kWord, what, text, job);
     }
   }

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -13,12 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/configs/config_values.hpp"
-#include "cli/import/configs/deepspeed_config.hpp"
-#include "cli/import/configs/hugging_face_config.hpp"
-#include "cli/import/configs/python_config.hpp"
-#include "cli/import/configs/toml_config.hpp"
-#include "cli/import/configs/yaml_config.hpp"
-#include "cli/import/file_kinds.hpp"
+#include "cli/import/configs/json_configs.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/named_models.hpp"
 #include "cli/import/script_sources.hpp"
@@ -26,6 +20,7 @@
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/shell/config_templates.hpp"
 #include "cli/import/shell/launch_script.hpp"
+#include "cli/import/source_files.hpp"
 #include "cli/import/training_programs.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -36,7 +31,6 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kLongestProblem = 400;  // of what is missing
-constexpr const char* kHeard[] = {"NCCL_", "NVTE_", "TORCH_", "PYTORCH_", "CUDA_", "CUBLAS_"};
 
 void read_json(const Document& document, ImportedJob& job) {
   if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
@@ -67,8 +61,9 @@ void read_launch(const LaunchScript& script, ImportedJob& job) {
 void list_environment(const LaunchScript& script, ImportedJob& job) {
   for (const auto& variable : script.state.variables) {
     const std::string& name = variable.first;
-    const bool heard = std::any_of(std::begin(kHeard), std::end(kHeard),
-                                   [&](const char* prefix) { return name.starts_with(prefix); });
+    const bool heard =
+        std::ranges::any_of(job.names->words_of("libraries_hear"),
+                            [&](const std::string& prefix) { return name.starts_with(prefix); });
     if (!heard || name == "CUDA_LAUNCH_BLOCKING") continue;
     job.report.ignored.push_back(name + "=" + variable.second);
   }
@@ -158,7 +153,7 @@ void read_here_document(const std::string& file, const std::string& body, Import
   if (is_deepspeed_config(*document)) read_deepspeed_config(*document, job);
 }
 
-bool is_one_of(const std::vector<std::string>& words, const std::string& word) {
+bool is_one_of(const std::vector<std::string>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -195,9 +190,7 @@ bool is_config(std::string_view word) {
 /// `llamafactory-cli train sft.yaml`, and those that it finds by a folder (`-d configs 20B.yml`,
 /// `--config-path conf --config-name 7b`).
 void note_config_files(const std::vector<std::string>& words, ImportedJob& job) {
-  constexpr std::string_view kFolders[] = {"-d", "--conf_dir", "--config-path", "--config-dir"};
-  constexpr std::string_view kPrograms[] = {"llamafactory-cli", "accelerate", "axolotl",  "swift",
-                                            "composer",         "torchrun",   "deepspeed"};
+  const ForeignNames& names = *job.names;
   const auto is_python = [](std::string_view word) {
     return word.ends_with(".py") && !word.starts_with('-');
   };
@@ -215,7 +208,7 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
     const std::string behind = equals < word.size()   ? word.substr(equals + 1)
                                : i + 1 < words.size() ? words[i + 1]
                                                       : std::string();
-    if (std::ranges::find(kFolders, flag) != std::end(kFolders)) folder = behind + "/";
+    if (is_one_of(names.words_of("config_folders"), flag)) folder = behind + "/";
     if (flag == "--config-name" && !folder.empty()) {
       job.files_named.push_back(folder + behind);
       job.files_named.push_back(folder + behind + ".yaml");
@@ -232,7 +225,7 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
       if (job.yaml_config_file.empty()) job.yaml_config_file = word;
     }
     program = program || is_python(word) || word == "-m" ||
-              std::ranges::find(kPrograms, word) != std::end(kPrograms);
+              is_one_of(names.words_of("config_programs"), word);
   }
 }
 

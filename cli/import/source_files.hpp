@@ -42,4 +42,11 @@ bool is_json(std::string_view text);
 /// Python writes Infinity and NaN, which JSON has not: null stands in for them.
 std::string without_infinities(std::string_view text);
 
+/// Returns what `text` looks like and what would do instead: "a trace of kernels (…); …"; empty
+/// where it looks like nothing known.
+std::string what_it_looks_like(std::string_view text);
+
+/// Tests whether the first line that says something is a section in brackets.
+bool looks_like_toml(std::string_view text);
+
 }  // namespace prequel

@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/settings/tuning_flags.hpp"
+#include "cli/import/settings/by_name.hpp"
+#include "cli/import/settings/value_readers.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/errors.hpp"
@@ -54,14 +55,14 @@ struct Command {
 
 /// Returns what a command starts: a program of Python, a module, or a trainer's own command.
 std::string started_by(const std::vector<std::string>& words, const ForeignNames& names) {
-  constexpr std::string_view kTrainers[] = {"llamafactory-cli", "swift", "axolotl"};
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (is_program(word, names)) return word.substr(word.rfind('/') + 1);  // npos + 1 is 0
     const bool module = i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
     const bool runs = word.starts_with("torch.distributed");  // another program
     if (module && !runs && is_name_of_module(word)) return word;
-    const bool trainer = std::ranges::find(kTrainers, word) != std::end(kTrainers);
+    const std::vector<std::string>& trainers = names.words_of("trainers");
+    const bool trainer = std::ranges::find(trainers, word) != trainers.end();
     if (trainer && i + 1 < words.size()) return word + " " + words[i + 1];
   }
   return {};
@@ -118,11 +119,8 @@ std::string differences(const Command& before, const Command& later) {
 /// A first training is what is predicted where others follow on its model; whose programs' names
 /// say that they train.
 std::string drop_later_stages(std::vector<Command>& commands, const ForeignNames& names) {
-  constexpr std::string_view kTrains[] = {"sft", "train", "tune", "clm"};
   const auto trains_one = std::ranges::find_if(commands, [&](const Command& one) {
-    return !one.other && !one.several && std::ranges::any_of(kTrains, [&](std::string_view part) {
-      return one.program.find(part) != std::string::npos;
-    });
+    return !one.other && !one.several && has_part(one.program, names.words_of("training"));
   });
   std::string told;
   for (Command& one : commands) {

@@ -2,26 +2,20 @@
 
 /// Values of a plan's axes as JSON.
 
-#include <cstdint>
-#include <string>
-
 #include <nlohmann/json.hpp>
 
 #include "models/axes/axes.hpp"
 
 namespace prequel {
 
-inline nlohmann::ordered_json axis_json(std::int64_t value) {
-  return value;
-}
-inline nlohmann::ordered_json axis_json(bool value) {
-  return value;
-}
-inline nlohmann::ordered_json axis_json(double value) {
-  return value;
-}
-inline nlohmann::ordered_json axis_json(const std::string& value) {
-  return value;
+/// Returns numbers and texts as they are, words by their names.
+template <class Value>
+nlohmann::ordered_json axis_json(const Value& value) {
+  if constexpr (Worded<Value>) {
+    return name(value);
+  } else {
+    return value;
+  }
 }
 template <Worded Enum>
 nlohmann::ordered_json axis_json(const WordSet<Enum>& set) {
@@ -30,10 +24,6 @@ nlohmann::ordered_json axis_json(const WordSet<Enum>& set) {
     if (set.has(value)) words.push_back(name(value));
   }
   return words;
-}
-template <Worded Enum>
-nlohmann::ordered_json axis_json(Enum value) {
-  return name(value);
 }
 
 }  // namespace prequel

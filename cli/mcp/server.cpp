@@ -1,7 +1,6 @@
 #include "cli/mcp/server.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <iostream>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "cli/mcp/short_answer.hpp"
+#include "cli/mcp/tools.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -14,7 +13,6 @@
 #include "cli/calibrate/runs_answer.hpp"
 #include "cli/call/call.hpp"
 #include "cli/json/json.hpp"
-#include "cli/mcp/short_answer.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/nearest.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
-/// The tools that agents are offered: what each takes and answers.
+/// The tools that agents are offered: what each takes and answers, and the short form of an answer,
+/// a few kilobytes in place of tens.
 
 #include <string>
 
@@ -22,5 +23,13 @@ std::string misuse(const std::string& tool, const nlohmann::ordered_json& argume
 /// what would do.
 nlohmann::ordered_json call_tool(const std::string& tool, nlohmann::ordered_json arguments,
                                  const McpSession& session);
+
+/// Returns the short form of a tool's document: four digits, without what is as everywhere, and of
+/// plans behind the first only what differs from it.
+nlohmann::ordered_json short_answer(const std::string& tool,
+                                    const nlohmann::ordered_json& document);
+
+/// Returns numbers to four significant digits, whole ones as they are.
+nlohmann::ordered_json in_four_digits(nlohmann::ordered_json value);
 
 }  // namespace prequel

@@ -1,7 +1,6 @@
 #include "cli/show/show_answer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <map>
 #include <set>

@@ -1,6 +1,5 @@
 #include "cli/translate/idle_settings.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 

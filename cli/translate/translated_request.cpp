@@ -1,7 +1,5 @@
 #include "cli/translate/translated_request.hpp"
 
-#include <filesystem>
-
 #include "cli/import/foreign_file.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/json/errors_json.hpp"
 #include "cli/json/interval_json.hpp"
 #include "cli/json/json.hpp"
 #include "cli/text/number_text.hpp"

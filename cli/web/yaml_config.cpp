@@ -1,6 +1,4 @@
-#include "cli/import/configs/yaml_config.hpp"
-
-#include "cli/import/configs/toml_config.hpp"
+#include "cli/import/configs/config_values.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "calibrate/validate/coverage.hpp"
+#include "calibrate/statistics/error_statistics.hpp"
 #include "hw/base/json_cursor.hpp"
 
 using namespace prequel;

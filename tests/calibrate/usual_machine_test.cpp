@@ -1,4 +1,4 @@
-#include "calibrate/validate/usual_machine.hpp"
+#include "calibrate/validate/usual_inputs.hpp"
 
 #include <doctest/doctest.h>
 

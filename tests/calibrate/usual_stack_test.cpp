@@ -1,4 +1,4 @@
-#include "calibrate/validate/usual_stack.hpp"
+#include "calibrate/validate/usual_inputs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/import/files_beside.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {

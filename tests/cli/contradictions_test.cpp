@@ -1,4 +1,4 @@
-#include "cli/import/job/contradictions.hpp"
+#include "cli/import/job/job_completion.hpp"
 
 #include <doctest/doctest.h>
 

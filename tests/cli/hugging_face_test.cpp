@@ -1,4 +1,4 @@
-#include "cli/import/configs/hugging_face_config.hpp"
+#include "cli/import/configs/json_configs.hpp"
 
 #include <doctest/doctest.h>
 

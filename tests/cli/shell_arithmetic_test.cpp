@@ -1,4 +1,4 @@
-#include "cli/import/shell/shell_arithmetic.hpp"
+#include "cli/import/shell/shell_text.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/import/configs/yaml_config.hpp"
+#include "cli/import/configs/config_values.hpp"
 
 #include <doctest/doctest.h>
 

@@ -17,17 +17,9 @@ namespace {
 
 constexpr int kMostReferences = 8;  // from one value to the next
 
-/// Sections that say nothing of the training itself.
-constexpr std::string_view kOtherSections[] = {
-    "validation_ds", "test_ds",       "inference",   "peft",         "vision_config", "wandb",
-    "logging",       "profiling",     "rollout",     "encoder",      "callbacks",     "loggers",
-    "algorithms",    "speed_monitor", "eval_loader", "eval_loaders", "evaluators",    "icl_tasks",
-    "tracker",       "generation",    "profiler",    "lighteval",    "lm_eval"};
-
-/// Keys that name the model where others hold its shape.
-constexpr std::string_view kModelNames[] = {
-    "model_name_or_path", "base_model",       "hf_path", "pretrained_model_name_or_path",
-    "model_name",         "partial_pretrain", "model_id"};
+bool is_one_of(const std::vector<std::string>& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
 
 bool is_off(std::string_view value) {
   return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
@@ -126,8 +118,8 @@ void add_flag(const ForeignNames& names, const std::string& path, const std::str
 
 }  // namespace
 
-bool is_other_section(std::string_view key) {
-  return std::ranges::find(kOtherSections, key) != std::end(kOtherSections);
+bool is_other_section(const ForeignNames& names, std::string_view key) {
+  return is_one_of(names.words_of("other_sections"), key);
 }
 
 namespace {
@@ -149,9 +141,9 @@ ConfigValues with_settings(ConfigValues values, const ConfigValues& settings,
 }
 
 /// Tests whether a setting is in such a section; files leave these out as they are read.
-bool is_in_other_section(std::string_view path) {
+bool is_in_other_section(const ForeignNames& names, std::string_view path) {
   for (std::size_t end = path.find('.'); end != std::string_view::npos; end = path.find('.')) {
-    if (is_other_section(path.substr(0, end))) return true;
+    if (is_other_section(names, path.substr(0, end))) return true;
     path.remove_prefix(end + 1);
   }
   return false;
@@ -206,15 +198,11 @@ bool is_other_batch(const std::string& path, const std::string& key, const Confi
   });
 }
 
-/// Groups of settings whose files a configuration of Hydra's extends; others are not of training.
-constexpr std::string_view kGroups[] = {"train", "training",  "model",    "trainer",
-                                        "optim", "optimizer", "strategy", "parallelism"};
-
 /// `defaults: [base, train: 7b]`: base.yaml and train/7b.yaml stand beside it.
 void note_bases(const std::string& path, const std::string& value, ImportedJob& job) {
   const std::string group = path.substr(std::min(path.find('.'), path.size() - 1) + 1);
   const bool whole = path == "defaults";
-  if (!whole && std::ranges::find(kGroups, group) == std::end(kGroups)) return;
+  if (!whole && !is_one_of(job.names->words_of("groups"), group)) return;
   for (std::size_t at = 0; at < value.size();) {
     const std::size_t end = std::min(value.find(' ', at), value.size());
     const std::string name = value.substr(at, end - at);
@@ -239,7 +227,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   }
   for (const auto& [path, value] : values) {
     const std::string key = path.substr(path.rfind('.') + 1);  // npos + 1 is 0
-    if (is_in_other_section(path)) continue;
+    if (is_in_other_section(*job.names, path)) continue;
     if (path == "defaults" || path.starts_with("defaults.")) {
       note_bases(path, value, job);
       continue;
@@ -265,7 +253,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       continue;
     }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
-    if (other_file || std::ranges::find(kModelNames, key) != std::end(kModelNames)) {
+    if (other_file || is_one_of(job.names->words_of("model_keys"), key)) {
       job.model_named = resolved(values, job.environment, path, value);
     }
     if (path.find("config_overrides.") != std::string::npos) {

@@ -1,9 +1,13 @@
 #pragma once
 
-/// Configurations whose keys are Megatron's arguments or like them, whatever format they are in.
+/// Configurations whose keys are Megatron's arguments or like them: in YAML (NeMo, Megatron-Bridge,
+/// Primus, Megatron's --yaml-cfg, GPT-NeoX, nanotron, accelerate, Hugging Face's Trainer), in TOML
+/// (torchtitan), and in Python that is plain assignments (nanoGPT, InternEvo).
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/import/job/imported_job.hpp"
 
@@ -19,6 +23,33 @@ using ConfigValues = std::map<std::string, std::string>;
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job);
 
 /// Tests whether a section says nothing of the training itself.
-bool is_other_section(std::string_view key);
+bool is_other_section(const ForeignNames& names, std::string_view key);
+
+/// Reads a configuration into `job`, as `read_config_values` does. Throws InputError, naming
+/// `file`, for what is no TOML or over 1 MiB.
+void read_toml_config(const std::string& file, std::string_view text, ImportedJob& job);
+
+/// Tests whether a text looks like YAML with keys: its first line that says something is `key:`.
+bool looks_like_yaml(std::string_view text);
+
+/// Tests whether JSON, or YAML in braces, holds GPT-NeoX's own keys beside DeepSpeed's.
+bool is_neox_config(std::string_view text);
+
+/// Tests whether a text that begins with a brace has what JSON lacks: lines of comments, a comma
+/// before a closing brace, or words as Python writes them.
+bool is_yaml_in_braces(std::string_view text);
+
+/// Returns the commands of a job's launch configuration (SkyPilot, Azure, dstack) as a script that
+/// sets its variables first; empty where nothing in it has flags.
+std::string commands_of_yaml(const std::string& file, std::string_view text);
+
+/// Reads a configuration into `job`. Keys are known by their names, whatever section they are in
+/// (those of validation, inference and the like aside); `${a.b}` and `${NAME:default}` stand for
+/// what they name. Other keys are listed as ignored. Throws InputError, naming `file`, for what is
+/// no YAML, nested deeper than 64 levels, or over 4 MiB with its aliases.
+void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job);
+
+/// Reads its values into `job`, as those of other configurations. Throws InputError for programs.
+void read_python_config(const std::string& file, std::string_view text, ImportedJob& job);
 
 }  // namespace prequel

@@ -1,4 +1,4 @@
-#include "cli/import/configs/deepspeed_config.hpp"
+#include "cli/import/configs/json_configs.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,10 @@
-#include "cli/import/configs/toml_config.hpp"
+#include "cli/import/configs/config_values.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
 
-#include "cli/import/configs/config_values.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/walk_budget.hpp"
@@ -39,16 +38,16 @@ void refuse_deep_keys(const std::string& file, std::string_view text) {
   }
 }
 
-void collect(const toml::node& node, const std::string& path, WalkBudget& budget,
-             ConfigValues& values) {
+void collect(const toml::node& node, const std::string& path, const ForeignNames& names,
+             WalkBudget& budget, ConfigValues& values) {
   const auto level = budget.deeper();
   budget.spend(path.size() + 16);
   if (const auto* table = node.as_table()) {
     for (const auto& [name, value] : *table) {
       std::string key(name.str());
       std::replace(key.begin(), key.end(), '-', '_');
-      if (is_other_section(key)) continue;
-      collect(value, path.empty() ? key : path + "." + key, budget, values);
+      if (is_other_section(names, key)) continue;
+      collect(value, path.empty() ? key : path + "." + key, names, budget, values);
     }
     return;
   }
@@ -70,7 +69,7 @@ void read_toml_config(const std::string& file, std::string_view text, ImportedJo
   try {
     refuse_deep_keys(file, text);
     WalkBudget budget(file + ": TOML");
-    collect(toml::parse(text), "", budget, values);
+    collect(toml::parse(text), "", *job.names, budget, values);
   } catch (const toml::parse_error& problem) {
     throw InputError(fmt::format("{}: not TOML: line {}: {}", file, problem.source().begin.line,
                                  printable(problem.description())));

@@ -1,4 +1,4 @@
-#include "cli/import/configs/yaml_config.hpp"
+#include "cli/import/configs/config_values.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include "cli/import/configs/config_values.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -81,7 +80,7 @@ class Reader {
         key.erase(0, std::min(key.find_first_not_of('-'), key.size()));  // `--num-layers: 12`
         std::replace(key.begin(), key.end(), '-', '_');
         if (key == "peft") adapters(member.second);
-        if (is_other_section(key)) continue;
+        if (is_other_section(*job_.names, key)) continue;
         collect(member.second, path.empty() ? key : path + "." + key);
       }
       return;

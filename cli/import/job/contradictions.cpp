@@ -1,4 +1,4 @@
-#include "cli/import/job/contradictions.hpp"
+#include "cli/import/job/job_completion.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/job/job_completion.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "hw/base/errors.hpp"
 

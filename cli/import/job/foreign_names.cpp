@@ -25,6 +25,12 @@ const std::shared_ptr<const ForeignNames>& ForeignNames::none() {
   return none;
 }
 
+const ForeignNames::Words& ForeignNames::words_of(std::string_view list) const {
+  static const Words none;
+  const Words* const found = find_name(lists_of_words, list);
+  return found == nullptr ? none : *found;
+}
+
 const Framework& ForeignNames::framework(std::string_view name) const {
   static const Framework none;
   const auto found = frameworks.find(name);

@@ -104,17 +104,17 @@ struct ForeignNames {
   Names numbers;                         ///< whole names, and the field of their number
   Names shape_numbers;                   ///< of a model's shape, perhaps behind other words
   std::vector<NumberRule> number_rules;  ///< the first that fits counts
-  Words of_others;                       ///< parts of names of something else than the training
-  Words of_parts;                        ///< parts of names of a part of the shape
-  Words telling, harmless;               ///< parts of names that matter, and that do not for all
-  std::vector<UnpricedRow> unpriced;     ///< names that are refused: data/import/unpriced.json
-  Names clusters;                        ///< of runs that name none, by the type of device
+  std::map<std::string, Words, std::less<>> lists_of_words;  ///< `words_of`
+  std::vector<UnpricedRow> unpriced;  ///< names that are refused: data/import/unpriced.json
+  Names clusters;                     ///< of runs that name none, by the type of device
   std::vector<Tokenizer> tokenizers;
   std::int64_t usual_vocab{};  ///< rows, where none is known
   using Rules = std::map<std::string, std::vector<Rule>, std::less<>>;
   Rules rules;        ///< data/import/rules.json, by the step that follows them
   Rules value_rules;  ///< of readers of values, by their names
 
+  /// Returns the words of a list of data/import/names.json; none where it has no such list.
+  [[nodiscard]] const Words& words_of(std::string_view list) const;
   /// Returns the framework of that name; an empty one where no file has it.
   [[nodiscard]] const Framework& framework(std::string_view name) const;
   /// Returns the first tokenizer of which a part of its name is in `text`, in any case of letters;

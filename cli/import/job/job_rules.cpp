@@ -1,7 +1,6 @@
 #include "cli/import/job/job_rules.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "cli/import/job/job_fields.hpp"
 #include "hw/base/csv.hpp"

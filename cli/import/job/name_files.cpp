@@ -98,10 +98,9 @@ void read_names(const Document& file, ForeignNames& names) {
       names.number_rules.push_back({words_at(rule, "parts"), field});
     }
   }
-  names.of_others = words_at(root, "of_others");
-  names.of_parts = words_at(root, "of_parts");
-  names.telling = words_at(root, "telling");
-  names.harmless = words_at(root, "harmless");
+  each_member(root, "lists", [&](const std::string& name, const Cursor& list) {
+    names.lists_of_words.emplace(name, read_words(list));
+  });
   file.finish();
 }
 

@@ -3,6 +3,7 @@
 /// Reads training logs of any length in constant memory, piece by piece: times of an iteration for
 /// each global batch size (they change during a ramp-up), the argument dump, memory and its end.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,10 +11,34 @@
 #include <utility>
 #include <vector>
 
+#include "calibrate/statistics/error_statistics.hpp"
 #include "cli/import/logs/log_line.hpp"
-#include "cli/import/logs/thinned_sample.hpp"
 
 namespace prequel {
+
+/// Keeps every value until `kMost` are there, from then on every second, every fourth, …: quantiles
+/// are exact for short streams and the same each time for long ones.
+class ThinnedSample {
+ public:
+  static constexpr std::size_t kMost = 1024;
+
+  void add(double value) {
+    if (seen_++ % stride_ != 0) return;
+    if (values_.size() == kMost) {
+      for (std::size_t i = 0; 2 * i < kMost; ++i) values_[i] = values_[2 * i];
+      values_.resize(kMost / 2);
+      stride_ *= 2;
+    }
+    values_.push_back(value);
+  }
+  [[nodiscard]] std::size_t seen() const { return seen_; }
+  [[nodiscard]] double at(double fraction) const { return quantile(values_, fraction); }
+
+ private:
+  std::vector<double> values_;
+  std::size_t seen_{0};
+  std::size_t stride_{1};
+};
 
 /// Iterations of this number from a start on are warm-up: allocator, autotuning, first data. A log
 /// that neither prints arguments nor begins with one of them is an excerpt of a run under way.

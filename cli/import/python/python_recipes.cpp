@@ -1,4 +1,4 @@
-#include "cli/import/python/python_recipes.hpp"
+#include "cli/import/python/python_values.hpp"
 
 #include <algorithm>
 #include <cctype>

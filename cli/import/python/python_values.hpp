@@ -1,7 +1,6 @@
 #pragma once
 
-/// Configurations that are Python's assignments: nanoGPT's `batch_size = 12`, InternEvo's
-/// `parallel = dict(tensor=dict(size=8))`. They are read, never run.
+/// Values of Python's plain assignments, and recipes whose calls stand for a command line.
 
 #include <map>
 #include <string>
@@ -18,5 +17,11 @@ bool looks_like_python(std::string_view text);
 /// Throws InputError that names the line of a statement that is no assignment, which makes a
 /// program.
 std::map<std::string, std::string> python_values(const std::string& file, std::string_view text);
+
+/// The command that asks for the same recipe with the same settings:
+/// `llm.llama3_8b.pretrain_recipe` with `num_nodes=2` and `recipe.data.seq_length = 8192` as `nemo
+/// llm pretrain --factory llama3_8b trainer.num_nodes=2 data.seq_length=8192`. Settings that are no
+/// literals, nor names of such, are left out. Empty for a program without a recipe.
+std::string command_of_recipe(std::string_view python);
 
 }  // namespace prequel

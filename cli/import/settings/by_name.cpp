@@ -38,12 +38,12 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   if (*number == 0 && !has("zero")) return std::nullopt;
   if (const std::string* shape = names.shape_number(name)) {
-    return has_part(name, names.of_parts) ? std::nullopt : std::optional(of(*shape));
+    return has_part(name, names.words_of("of_parts")) ? std::nullopt : std::optional(of(*shape));
   }
   if (const auto known = names.numbers.find(name); known != names.numbers.end()) {
     return of(known->second);
   }
-  if (has_part(name, names.of_others)) return std::nullopt;
+  if (has_part(name, names.words_of("of_others"))) return std::nullopt;
   const bool many = has("batch") && *number > kMostSequences;
   const bool of_device = has("micro") || has("per_");
   if (of_device && has("batch") && *number > kMostOfDevice) return std::nullopt;  // tokens
@@ -166,7 +166,8 @@ void tell_by_names(std::size_t first, ImportedJob& job) {
   for (std::size_t i = first; i < report.ignored.size(); ++i) {
     const std::string name = own_name(report.ignored[i]);
     const bool resolved = report.ignored[i].find("(not resolved)") == std::string::npos;
-    if (resolved && has_part(name, job.names->telling) && !has_part(name, job.names->harmless)) {
+    if (resolved && has_part(name, job.names->words_of("telling")) &&
+        !has_part(name, job.names->words_of("harmless"))) {
       report.left_out.push_back(fmt::format(
           "{}: unknown, but may change the model, its layout or its memory; predicted without it",
           report.ignored[i]));

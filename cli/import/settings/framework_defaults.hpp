@@ -30,4 +30,9 @@ bool is_maxtext_key(std::string_view key);
 /// (`ImportedJob::maxtext`), with the defaults of MaxText's base.yml.
 void assume_maxtext_defaults(ImportedJob& job);
 
+/// Fills in what Megatron does where no flag asks for anything else: no recomputation, ZeRO 0
+/// (unless DeepSpeed trains), no sequence parallelism, the width of a gated MLP, keys and values
+/// for all heads. Notes as assumed what a user could have meant otherwise.
+void assume_megatron_defaults(ImportedJob& job);
+
 }  // namespace prequel

@@ -13,8 +13,7 @@
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
-#include "cli/import/settings/list_flags.hpp"
-#include "cli/import/settings/tuning_flags.hpp"
+#include "cli/import/settings/value_readers.hpp"
 #include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -98,12 +97,8 @@ class Arguments {
       return true;
     }
     note_file(flag, value);
-    for (const char* part :
-         {"model", "ckpt", "checkpoint", "pretrain", "restore-from", "load", "arch", "config",
-          "weights", "init-from", "resume", "backbone", "llm", "lm-path", "base"}) {
-      if (flag.find(part) == std::string::npos || value.empty()) continue;
+    if (!value.empty() && has_part(flag, job_.names->words_of("model_flags"))) {
       job_.models_perhaps.emplace_back(flag, value);
-      break;
     }
     return false;
   }
@@ -111,15 +106,12 @@ class Arguments {
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
   void note_file(const std::string& flag, const std::string& value) {
     constexpr std::string_view kEndings[] = {".json", ".yaml", ".yml", ".toml"};
-    constexpr std::string_view kParts[] = {"config", "cfg", "args", "recipe", "setting", "param"};
-    constexpr std::string_view kOthers[] = {"data", "eval", "token", "vocab", "generat", "log"};
-    const auto has_one = [&](const auto& parts) {
-      return std::ranges::any_of(
-          parts, [&](std::string_view part) { return flag.find(part) != std::string::npos; });
-    };
     const bool config = std::ranges::any_of(
         kEndings, [&](std::string_view ending) { return value.ends_with(ending); });
-    if (config && has_one(kParts) && !has_one(kOthers)) job_.files_named.push_back(value);
+    if (config && has_part(flag, job_.names->words_of("config_flags")) &&
+        !has_part(flag, job_.names->words_of("no_config_flags"))) {
+      job_.files_named.push_back(value);
+    }
   }
 
   /// Words that leave a choice to the program, and flags whose word only names a family.

@@ -1,4 +1,4 @@
-#include "cli/import/settings/megatron_defaults.hpp"
+#include "cli/import/settings/framework_defaults.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -11,7 +11,6 @@
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/python/python_values.hpp"
 #include "cli/import/settings/by_name.hpp"
-#include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"

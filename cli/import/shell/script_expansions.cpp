@@ -7,11 +7,8 @@
 #include <fmt/format.h>
 
 #include "cli/import/shell/launchers.hpp"
-#include "cli/import/shell/shell_arithmetic.hpp"
-#include "cli/import/shell/shell_filters.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
-#include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "cli/import/shell/launchers.hpp"
-#include "cli/import/shell/shell_arithmetic.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"

@@ -1,10 +1,9 @@
-#include "cli/import/shell/shell_arithmetic.hpp"
+#include "cli/import/shell/shell_text.hpp"
 
 #include <cctype>
 
 #include <fmt/format.h>
 
-#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
 

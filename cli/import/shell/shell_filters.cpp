@@ -1,4 +1,4 @@
-#include "cli/import/shell/shell_filters.hpp"
+#include "cli/import/shell/shell_text.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 
 namespace prequel {

@@ -1,6 +1,8 @@
 #pragma once
 
-/// Pieces of a shell script's text: where they end, and what operators make of a known value.
+/// Pieces of a shell script's text: where they end, what operators make of a known value, bash's
+/// arithmetic over whole numbers, and filters of a pipe (`cut`, `tr`, `wc`, `head`, `tail`, `awk`,
+/// `sed`).
 
 #include <cstddef>
 #include <optional>
@@ -53,5 +55,21 @@ std::optional<bool> fits_pattern(std::string_view text, std::string_view pattern
 /// Returns the value after `${NAME#*_}`, `%%-*`, `/a/b`, `:0:2`, `,,` or `[1]`; `change` is the
 /// text behind the name. Empty for all other changes.
 std::optional<std::string> changed(std::string_view value, std::string_view change);
+
+/// The value of `$((…))`, with all operators of bash that yield a number without setting any;
+/// empty for what holds a name, or is not arithmetic, or overflows.
+std::optional<long long> shell_arithmetic(std::string_view text);
+
+/// `NAME = …`, `NAME += …`, `NAME++` of `((…))` and `let`: the name, and what its value is to be.
+struct ArithmeticAssignment {
+  std::string name;
+  std::string value;  ///< as an expression
+};
+std::optional<ArithmeticAssignment> arithmetic_assignment(std::string_view text);
+
+/// Returns the output of the command for a text on its standard input; empty for other commands and
+/// other uses of these.
+std::optional<std::string> filtered(const std::string& text,
+                                    const std::vector<std::string>& command);
 
 }  // namespace prequel

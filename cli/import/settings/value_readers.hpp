@@ -1,14 +1,22 @@
 #pragma once
 
-/// Names of adapters' settings by trainer: LLaMA-Factory, axolotl, torchtune, TRL, ms-swift, PEFT's
-/// own `adapter_config.json` and NeMo.
+/// Readers of values that must be worked out: lists of words, and what learns in fine-tuning.
 
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "cli/import/job/imported_job.hpp"
 
 namespace prequel {
 
-struct ImportedJob;
+/// Reads what stands behind a flag by the reader, or into the field, that data/import/ names for
+/// it. Returns whether all of it is known.
+bool take_list(const std::string& name, const std::string& flag, std::vector<std::string> words,
+               ImportedJob& job);
+
+/// Tests whether there is such a reader.
+bool is_list_reader(std::string_view name);
 
 /// Reads a preference or a reward as the plan's objective; returns whether the word is one.
 bool take_objective(const std::string& flag, const std::string& value, ImportedJob& job);

@@ -4,15 +4,160 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/words.hpp"
+#include "models/axes/schedules.hpp"
+#include "models/job/library.hpp"
 
 namespace prequel {
+namespace {
+
+constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no overflow
+
+}  // namespace
+
+void assume_nanogpt_defaults(ImportedJob& job) {
+  const bool config = job.is_of("nanogpt");
+  const bool flags = job.says("--block-size") && job.says("--batch-size");
+  if (!config && !flags) return;
+  PlanRequest& plan = job.plan;
+  ImportedModel& model = job.model;
+  // Its own names of sizes, which no other program takes beside these.
+  const bool own = flags && job.says("--num-layers") && !job.says("--vocab-size") &&
+                   !job.says("--seq-length") && job.tokenizer.empty();
+  if (config || own) {
+    std::string assumed;
+    const auto usual = [&](const char* flag, const char* name, auto& field, auto value) {
+      if (field || job.unresolved.contains(flag)) return;
+      field = value;
+      assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", name, value);
+    };
+    usual("--num-layers", "n_layer", model.layers, 12);
+    usual("--num-attention-heads", "n_head", model.heads, 12);
+    usual("--hidden-size", "n_embd", model.hidden, 768);
+    usual("--block-size", "block_size", plan.seq_len, 1024);
+    usual("--batch-size", "batch_size", plan.mbs, 12);
+    usual("--vocab-size", "vocab_size", model.vocab, 50304);
+    if (!plan.gbs)
+      usual("--gradient-accumulation-steps", "gradient_accumulation_steps",
+            job.gradient_accumulation_steps, 40);
+    const auto settle = [&](const char* text, auto& field, auto value) {
+      if (field) return;
+      field = value;
+      assumed += (assumed.empty() ? "" : ", ") + std::string(text);
+    };
+    if (!job.unresolved.contains("--bias")) settle("bias False", model.linear_bias, false);
+    settle("dtype bfloat16", plan.precision, Precision::bf16);
+    plan.attention = plan.attention.value_or(AttentionKind::flash);
+    if (!assumed.empty()) {
+      job.report.assumed.push_back(assumed + ": nanoGPT's, as the " +
+                                   (config ? "configuration does" : "flags do") + " not say it");
+    }
+  }
+  const std::int64_t steps = job.gradient_accumulation_steps.value_or(0);
+  if (plan.gbs || steps < 1 || steps > kMostInBatch || !plan.mbs || *plan.mbs > kMostInBatch)
+    return;
+  plan.gbs = *plan.mbs * steps;
+  job.gradient_accumulation_steps.reset();
+  job.report.assumed.push_back(fmt::format(
+      "gbs {}: batch_size {} x gradient_accumulation_steps {}, which nanoGPT's train.py "
+      "shares out among all ranks",
+      *plan.gbs, *plan.mbs, steps));
+}
+
+namespace {
+
+/// Sets the micro batch: pipelines take one of a rank's sequences at a time unless told otherwise.
+void follow_batches(ImportedJob& job) {
+  const ImportedTorchtitan& said = job.torchtitan;
+  PlanRequest& plan = job.plan;
+  const std::int64_t local = said.local_batch.value_or(1);
+  const bool pipeline = plan.pp.value_or(1) > 1;
+  if (!pipeline) {
+    plan.mbs = local;
+  } else if (said.micro_batches.value_or(0) > 0 && local % *said.micro_batches == 0) {
+    plan.mbs = local / *said.micro_batches;
+  } else {
+    plan.mbs = said.micro_batch.value_or(1);
+  }
+  if (*plan.mbs > 0 && !plan.gbs)
+    job.gradient_accumulation_steps = std::max<std::int64_t>(1, local / *plan.mbs);
+  if (pipeline && plan.gbs) {
+    job.report.assumed.push_back(
+        "one pipeline takes the global batch, though ranks may accumulate gradients over several");
+  }
+}
+
+/// Shards over all ranks, or over some of them, which other groups repeat.
+void follow_sharding(ImportedJob& job) {
+  const ImportedTorchtitan& said = job.torchtitan;
+  PlanRequest& plan = job.plan;
+  const std::int64_t copies = std::max<std::int64_t>(1, said.replicate.value_or(1));
+  if (said.shard && *said.shard < (1 << 20) && copies < (1 << 20)) plan.dp = copies * *said.shard;
+  if (said.shard == 1) {
+    plan.zero = 0;
+  } else {
+    if (!plan.zero) plan.zero = 3;
+    if (copies > 1) job.optimizer_instances = copies;
+  }
+}
+
+/// Looped schedules hold two chunks a rank unless the layers of one are said; embedding and head
+/// count as a layer each.
+void follow_schedule(ImportedJob& job) {
+  PlanRequest& plan = job.plan;
+  const std::int64_t stages = plan.pp.value_or(1);
+  if (stages <= 1) {
+    plan.schedule.reset();
+    plan.vpp.reset();
+  } else if (!plan.schedule) {
+    plan.schedule = Schedule::one_f_one_b;
+  }
+  if (!plan.schedule || !traits(*plan.schedule).interleaved) return;
+  plan.vpp = 2;
+  const auto each = job.torchtitan.layers_per_stage;
+  if (!each || *each < 1 || !job.model.layers || stages > *job.model.layers) return;
+  const std::int64_t chunks = (*job.model.layers + 2 + *each - 1) / *each;
+  if (chunks % stages == 0) {
+    plan.vpp = chunks / stages;
+  } else {
+    job.report.left_out.push_back(
+        fmt::format("pipeline_parallel_layers_per_stage {}: {} chunks are not a multiple of pp {}; "
+                    "predicted with two a stage",
+                    *each, chunks, stages));
+  }
+}
+
+}  // namespace
+
+void look_up_flavour(const Library* library, ImportedJob& job) {
+  const ImportedTorchtitan& said = job.torchtitan;
+  if (said.flavour.empty() || job.model.layers) return;
+  job.model_named = said.family + " " + said.flavour;
+  const std::string* model = find_name(job.names->flavours, job.model_named);
+  if (model == nullptr || library == nullptr) return;
+  job.model = imported_model(library->open("models", *model));
+  job.model.next_token_layers.reset();  // torchtitan trains without them
+  job.report.read.push_back(fmt::format("{}: model {}", job.model_named, *model));
+}
+
+void assume_torchtitan_defaults(ImportedJob& job) {
+  if (!job.torchtitan.said()) return;
+  follow_batches(job);
+  follow_sharding(job);
+  follow_schedule(job);
+  follow_rules("torchtitan", job);
+}
+
 namespace {
 
 constexpr std::int64_t kMostRanks = 1LL << 20;  // of an axis
