@@ -193,8 +193,8 @@ void read_rules(const Document& file, ForeignNames& names) {
   expect_schema(root, "prequel/rules/1");
   for (const auto& [key, all] :
        {std::pair("steps", &names.rules), std::pair("values", &names.value_rules)}) {
-    each_member(root, key, [&](const std::string& name, const Cursor& rules) {
-      for (const Cursor& rule : rules.items()) (*all)[name].push_back(read_rule(rule));
+    each_member(root, key, [&rules_of = *all](const std::string& name, const Cursor& rules) {
+      for (const Cursor& rule : rules.items()) rules_of[name].push_back(read_rule(rule));
     });
   }
   file.finish();
