@@ -21,6 +21,7 @@
 #include "cli/flags/common_options.hpp"
 #include "cli/flags/flags.hpp"
 #include "cli/flags/job_flags.hpp"
+#include "cli/flags/parse_problem.hpp"
 #include "cli/flags/parsers.hpp"
 #include "cli/mcp/server.hpp"
 #include "cli/predict/predict_options.hpp"

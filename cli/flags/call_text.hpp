@@ -1,19 +1,12 @@
 #pragma once
 
-/// A parsed command line as text: the call itself, or why it could not be understood.
-
 #include <string>
 
 namespace CLI {
 class App;
-class ParseError;
-}  // namespace CLI
+}
 
 namespace prequel {
-
-/// Returns the words that the parser did not understand, with the nearest option or command that
-/// would do.
-std::string parse_problem(const CLI::App& app, const CLI::ParseError& error);
 
 /// The call that the parser of a whole program was given, spelt one way whoever asks: options by
 /// their first long names, in the order of the manual, without those that only say where and how

@@ -1,4 +1,4 @@
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/fit/row_filter.hpp"
 
 #include <doctest/doctest.h>
 
