@@ -1,6 +1,5 @@
 #include "cli/import/argument_dump.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <map>
 #include <string_view>
@@ -53,11 +52,10 @@ std::string without_class(const std::string& value) {
 
 /// The flags that would have set what is not None or False: `swiglu True` is `--swiglu`.
 SaidFlags as_flags(const LogSection::Arguments& arguments, const ForeignNames& names) {
-  const std::vector<std::string>& own = names.words_of("only_dumped");
   SaidFlags flags;
   for (const auto& [name, value] : arguments) {
     if (value == "None" || value == "False" || value == "[]") continue;
-    if (std::ranges::find(own, name) != own.end()) continue;
+    if (names.has_word("only_dumped", name)) continue;
     flags.emplace_back("--" + name, value == "True" ? "" : without_class(value));
   }
   return flags;

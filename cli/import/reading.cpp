@@ -208,7 +208,7 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
     const std::string behind = equals < word.size()   ? word.substr(equals + 1)
                                : i + 1 < words.size() ? words[i + 1]
                                                       : std::string();
-    if (is_one_of(names.words_of("config_folders"), flag)) folder = behind + "/";
+    if (names.has_word("config_folders", flag)) folder = behind + "/";
     if (flag == "--config-name" && !folder.empty()) {
       job.files_named.push_back(folder + behind);
       job.files_named.push_back(folder + behind + ".yaml");
@@ -224,8 +224,7 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
       if (!folder.empty()) job.files_named.push_back(folder + word);
       if (job.yaml_config_file.empty()) job.yaml_config_file = word;
     }
-    program = program || is_python(word) || word == "-m" ||
-              is_one_of(names.words_of("config_programs"), word);
+    program = program || is_python(word) || word == "-m" || names.has_word("config_programs", word);
   }
 }
 

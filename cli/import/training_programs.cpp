@@ -61,9 +61,7 @@ std::string started_by(const std::vector<std::string>& words, const ForeignNames
     const bool module = i > 0 && (words[i - 1] == "-m" || words[i - 1] == "--module");
     const bool runs = word.starts_with("torch.distributed");  // another program
     if (module && !runs && is_name_of_module(word)) return word;
-    const std::vector<std::string>& trainers = names.words_of("trainers");
-    const bool trainer = std::ranges::find(trainers, word) != trainers.end();
-    if (trainer && i + 1 < words.size()) return word + " " + words[i + 1];
+    if (names.has_word("trainers", word) && i + 1 < words.size()) return word + " " + words[i + 1];
   }
   return {};
 }

@@ -17,10 +17,6 @@ namespace {
 
 constexpr int kMostReferences = 8;  // from one value to the next
 
-bool is_one_of(const std::vector<std::string>& words, std::string_view word) {
-  return std::ranges::find(words, word) != words.end();
-}
-
 bool is_off(std::string_view value) {
   return value.empty() || value == "null" || value == "~" || value == "None" || value == "false" ||
          value == "False" || value == "no" || value == "off";
@@ -119,7 +115,7 @@ void add_flag(const ForeignNames& names, const std::string& path, const std::str
 }  // namespace
 
 bool is_other_section(const ForeignNames& names, std::string_view key) {
-  return is_one_of(names.words_of("other_sections"), key);
+  return names.has_word("other_sections", key);
 }
 
 namespace {
@@ -202,7 +198,7 @@ bool is_other_batch(const std::string& path, const std::string& key, const Confi
 void note_bases(const std::string& path, const std::string& value, ImportedJob& job) {
   const std::string group = path.substr(std::min(path.find('.'), path.size() - 1) + 1);
   const bool whole = path == "defaults";
-  if (!whole && !is_one_of(job.names->words_of("groups"), group)) return;
+  if (!whole && !job.names->has_word("groups", group)) return;
   for (std::size_t at = 0; at < value.size();) {
     const std::size_t end = std::min(value.find(' ', at), value.size());
     const std::string name = value.substr(at, end - at);
@@ -253,7 +249,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       continue;
     }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
-    if (other_file || is_one_of(job.names->words_of("model_keys"), key)) {
+    if (other_file || job.names->has_word("model_keys", key)) {
       job.model_named = resolved(values, job.environment, path, value);
     }
     if (path.find("config_overrides.") != std::string::npos) {

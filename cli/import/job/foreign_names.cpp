@@ -31,6 +31,10 @@ const ForeignNames::Words& ForeignNames::words_of(std::string_view list) const {
   return found == nullptr ? none : *found;
 }
 
+bool ForeignNames::has_word(std::string_view list, std::string_view word) const {
+  return std::ranges::find(words_of(list), word) != words_of(list).end();
+}
+
 const Framework& ForeignNames::framework(std::string_view name) const {
   static const Framework none;
   const auto found = frameworks.find(name);

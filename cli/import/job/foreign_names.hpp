@@ -115,6 +115,8 @@ struct ForeignNames {
 
   /// Returns the words of a list of data/import/names.json; none where it has no such list.
   [[nodiscard]] const Words& words_of(std::string_view list) const;
+  /// Tests whether such a list has a word.
+  [[nodiscard]] bool has_word(std::string_view list, std::string_view word) const;
   /// Returns the framework of that name; an empty one where no file has it.
   [[nodiscard]] const Framework& framework(std::string_view name) const;
   /// Returns the first tokenizer of which a part of its name is in `text`, in any case of letters;
