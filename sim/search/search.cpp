@@ -612,6 +612,11 @@ SearchResult search_known(KnownPlans& known, const Candidates& candidates,
   return result;
 }
 
+/// Tests whether requirements tell the variants of a candidate apart.
+bool tells_variants_apart(const SearchLimits& limits) {
+  return std::ranges::any_of(limits.requirements, &Requirement::needs_variant);
+}
+
 }  // namespace
 
 Searcher::Searcher(const Candidates& candidates, const SearchInputs& inputs)
@@ -619,13 +624,10 @@ Searcher::Searcher(const Candidates& candidates, const SearchInputs& inputs)
 Searcher::~Searcher() = default;
 
 SearchResult Searcher::search(const SearchLimits& limits, const SearchWatch& watch) {
-  if (std::ranges::none_of(limits.requirements, &Requirement::needs_variant)) {
-    return search_known(*known_, candidates_, limits, watch);
-  }
-  Candidates apart = candidates_;
-  apart.legal = plans_apart(candidates_.legal);
-  KnownPlans known(apart.legal, known_->inputs);
-  return search_known(known, apart, limits, watch);
+  if (!tells_variants_apart(limits)) return search_known(*known_, candidates_, limits, watch);
+  const std::vector<Candidate> apart = plans_apart(candidates_.legal);
+  KnownPlans known(apart, known_->inputs);
+  return search_known(known, candidates_, limits, watch);
 }
 
 SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
@@ -636,7 +638,7 @@ SearchResult search(const Candidates& candidates, const SearchInputs& inputs,
 std::optional<std::size_t> plans_before(double value, const Candidates& candidates,
                                         const SearchInputs& inputs, const SearchLimits& limits,
                                         const SearchWatch& watch) {
-  const bool is_apart = std::ranges::any_of(limits.requirements, &Requirement::needs_variant);
+  const bool is_apart = tells_variants_apart(limits);
   const std::vector<Candidate> apart =
       is_apart ? plans_apart(candidates.legal) : std::vector<Candidate>();
   KnownPlans known(is_apart ? apart : candidates.legal, inputs);
