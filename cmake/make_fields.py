@@ -11,31 +11,11 @@ import json
 import sys
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # beside the sources
+from schemas import Schemas  # noqa: E402
+
 FILES = ("prediction", "search", "job-comparison", "validation", "run-fit")
 KINDS = {"integer": "count", "number": "number", "boolean": "flag", "string": "text"}
-
-
-class Schemas:
-    """The schemas of a folder, with references between them."""
-
-    def __init__(self, folder):
-        self.files = {path.name: json.loads(path.read_text()) for path in folder.glob("*.json")}
-
-    def plain(self, schema, file):
-        """Returns a schema without references, its own members before those referred to, and its file."""
-        while "$ref" in schema:
-            name, _, pointer = schema["$ref"].partition("#/")
-            file = name or file
-            target = self.files[file]
-            for key in pointer.split("/"):
-                target = target[key]
-            schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-            if "$ref" not in target:
-                break
-        if "anyOf" in schema:
-            first, file = self.plain(schema["anyOf"][0], file)
-            return {**first, **{key: value for key, value in schema.items() if key != "anyOf"}}, file
-        return schema, file
 
 
 class Maker:

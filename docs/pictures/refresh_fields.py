@@ -2,14 +2,17 @@
 """Writes docs/fields.md: every field of prequel's JSON answers, with its type, its meaning and the
 release that brought it, as data/schema lists them. A field without a meaning is an error.
 
-usage: docs/make_fields.py [--check]    (--check: exits with 1 where the page is another)
+usage: docs/pictures/refresh_fields.py [--check]    (--check: exits with 1 where the page is another)
 """
 
-import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "cmake"))
+sys.dont_write_bytecode = True  # beside the sources
+from schemas import Schemas  # noqa: E402
+
 ANSWERS = {
     "prediction": "predict --json", "search": "search --json", "job-comparison": "compare --json",
     "validation": "validate --json", "run-fit": "calibrate runs --json", "check": "calibrate check --json",
@@ -20,43 +23,29 @@ HEAD = """# Fields of the answers
 Every JSON answer names its schema, such as `prequel/prediction/1`. Fields may be added to it; those that
 are there stay. Times are in seconds, sizes in bytes unless the name ends in `_gib`, and errors are
 fractions. "Since" is the release that brought a field. [data/schema](../data/schema) holds the
-schemas, which an editor or a validator reads. `docs/make_fields.py` writes this page from them.
+schemas, which an editor or a validator reads. `docs/pictures/refresh_fields.py` writes this page from them.
 """
 
 
 class Page:
     """The page as it grows: answers first, then the records that they share, each once."""
 
-    def __init__(self, folder):
-        self.files = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
+    def __init__(self, schemas):
+        self.schemas = schemas
         self.records = {}  # schema, file and heading, by name
         self.silent = []   # fields without a meaning
-
-    def whole(self, schema, file):
-        """Returns a schema with what it refers to, its own words first, its file, and the name of the last."""
-        name = ""
-        while "$ref" in schema:
-            other, _, pointer = schema["$ref"].partition("#/")
-            file = other or file
-            target = self.files[file]
-            for name in pointer.split("/"):
-                target = target[name]
-            schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-            if "$ref" in target:
-                schema["$ref"] = target["$ref"]
-        return schema, file, name
 
     def rows(self, schema, file, path=""):
         """Yields path, type, release and meaning of each field of an object, one inside another."""
         for key, field in schema.get("properties", {}).items():
-            field, where, name = self.whole(field, file)
+            field, where, name = self.schemas.whole(field, file)
             here = f"{path}.{key}" if path else key
             if not field.get("description"):
                 self.silent.append(f"data/schema/{file}: {here}")
             kind, inside = self.kind(field, where, name, here)
             yield here, kind, field.get("since", "0.1.0"), field.get("description", "")
             yield from inside
-        choices = [self.whole(choice, file) for choice in schema.get("anyOf", [])]
+        choices = [self.schemas.whole(choice, file) for choice in schema.get("anyOf", [])]
         if not any(choice.get("type") == "number" for choice, *_ in choices):  # files say more of a number
             for choice, where, _ in choices:
                 yield from self.rows(choice, where, path)
@@ -64,12 +53,12 @@ class Page:
     def kind(self, field, file, name, path):
         """Returns the type of a field in words, and the rows of what it holds."""
         if isinstance(field.get("items"), dict):
-            items, where, name = self.whole(field["items"], file)
+            items, where, name = self.schemas.whole(field["items"], file)
             kind, inside = self.kind(items, where, name, path + "[]")
             return f"list of {kind}", inside
         for choice in field.get("anyOf", []):
             if choice.get("$ref", "").endswith("plan"):  # or null
-                field, file, name = self.whole(choice, file)
+                field, file, name = self.schemas.whole(choice, file)
         if "properties" in field and name:  # a record
             self.records.setdefault(name, (field, file))
             return f"[{name}](#{name})", ()
@@ -85,7 +74,7 @@ class Page:
         """Returns the whole page."""
         parts = [HEAD]
         for name, command in ANSWERS.items():
-            parts.append(self.table(command, self.files[f"{name}-1.json"], f"{name}-1.json"))
+            parts.append(self.table(command, self.schemas.files[f"{name}-1.json"], f"{name}-1.json"))
         done = {"resolved_plan"}
         parts.append("\n## resolved_plan\n\nEvery axis of a plan by its name, as `prequel predict --help` explains them.\n")
         while waiting := [name for name in self.records if name not in done]:
@@ -109,14 +98,14 @@ def kind_of(schema):
 
 def main():
     """Writes or checks the page."""
-    page = Page(ROOT / "data" / "schema")
+    page = Page(Schemas(ROOT / "data" / "schema"))
     file, text = ROOT / "docs" / "fields.md", page.text()
     if page.silent:
         sys.exit("\n".join(["fields without a meaning:", *page.silent]))
     if "--check" not in sys.argv[1:]:
         file.write_text(text, encoding="utf-8")
     elif file.read_text(encoding="utf-8") != text:
-        sys.exit("docs/fields.md is older than data/schema: docs/make_fields.py writes it anew")
+        sys.exit("docs/fields.md is older than data/schema: docs/pictures/refresh_fields.py writes it anew")
 
 
 main()
