@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/fit/measurement.hpp"
+#include "calibrate/readings/measurement.hpp"
 #include "calibrate/statistics/error_statistics.hpp"
 #include "hw/cluster.hpp"
 #include "hw/collectives/collective.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "calibrate/fit/check.hpp"
-#include "calibrate/fit/measurement.hpp"
+#include "calibrate/readings/measurement.hpp"
 #include "calibrate/statistics/error_statistics.hpp"
 #include "calibrate/statistics/least_squares.hpp"
 #include "hw/collectives/collective.hpp"

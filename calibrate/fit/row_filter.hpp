@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "calibrate/fit/measurement.hpp"
+#include "calibrate/readings/measurement.hpp"
 
 namespace prequel {
 

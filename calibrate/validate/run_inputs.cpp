@@ -22,6 +22,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/job/data_set.hpp"
+#include "models/job/usual_machine.hpp"
 #include "models/job/usual_software.hpp"
 #include "models/plan/lengths.hpp"
 
@@ -186,15 +187,15 @@ Document cluster_document(const Library& library, const MeasuredRun& run) {
     if (library.means_file("clusters", run.cluster)) throw;
     const std::string card = cell(run, "gpu");
     if (card.empty() && is_mistyped_site(run.cluster, library.names("clusters"))) throw;
-    const auto machine = usual_machine(library, card.empty() ? run.cluster : card);
+    const auto machine =
+        usual_machine(library.open("stand_ins", "machines"), card.empty() ? run.cluster : card);
     if (!machine) {
       if (card.empty()) throw;
       throw InputError(fmt::format("{}; nor is a machine with gpu {} known",
                                    unknown.problems().front(), in_quotes(card)));
     }
-    Document cluster = library.open("clusters", machine->cluster);
+    Document cluster = library.open("clusters", *machine);
     cluster.set("stands_for", run.cluster.empty() ? "(none is named)" : run.cluster);
-    if (!machine->device.empty()) cluster.set("device", machine->device);
     if (const std::string said = cell(run, "gpus_per_node"); !said.empty()) {
       const auto devices = parse_integer(said);
       if (!devices || *devices < 1 || *devices > kMostDevices) {

@@ -1,11 +1,9 @@
 #include "calibrate/validate/usual_inputs.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,25 +18,11 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/schema.hpp"
 #include "models/job/library.hpp"
+#include "models/job/usual_machine.hpp"
 #include "models/stack/release.hpp"
 
 namespace prequel {
 namespace {
-
-/// Runs of letters and digits, in lower case.
-std::set<std::string> words_of(const std::string& text) {
-  std::set<std::string> words;
-  std::string word;
-  for (const char letter : lower_case(text + " ")) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) != 0) {
-      word += letter;
-    } else if (!word.empty()) {
-      words.insert(word);
-      word.clear();
-    }
-  }
-  return words;
-}
 
 /// The numbers of a text that stand before "gb".
 std::vector<double> gigabytes_of(const std::string& text) {
@@ -66,12 +50,9 @@ std::string card_of(const std::string& device) {
 }  // namespace
 
 bool is_other_card(const Library& library, const std::string& text, const Device& device) {
-  const auto machine = usual_machine(library, text);
+  const auto machine = usual_machine(library.open("stand_ins", "machines"), text);
   if (!machine) return false;
-  std::string named = machine->device;
-  if (named.empty()) {
-    named = library.open("clusters", machine->cluster).root().at("device").text();
-  }
+  const std::string named = library.open("clusters", *machine).root().at("device").text();
   if (card_of(named) != card_of(device.name)) {
     const Device other = library.open("devices", named).read_once(read_device);
     const auto half = static_cast<std::size_t>(Precision::fp16);
@@ -83,26 +64,6 @@ bool is_other_card(const Library& library, const std::string& text, const Device
   return !sizes.empty() && std::ranges::none_of(sizes, [&](double size) {
     return is_as_large(size * 1e9, device.memory) || is_as_large(size * kGiB, device.memory);
   });
-}
-
-std::optional<UsualMachine> usual_machine(const Library& library, const std::string& text) {
-  const Document table = library.open("stand_ins", "machines");
-  const Cursor root = table.root();
-  expect_schema(root, "prequel/machines/1");
-  const std::set<std::string> said = words_of(text);
-  std::optional<UsualMachine> found;
-  std::size_t most = 0;
-  for (const Cursor& machine : root.at("machines").items()) {
-    const std::set<std::string> words = words_of(machine.at("card").text());
-    if (words.size() < most || !std::includes(said.begin(), said.end(), words.begin(), words.end()))
-      continue;
-    const auto device = machine.find("device");
-    UsualMachine one{machine.at("cluster").text(), device ? device->text() : std::string()};
-    const bool is_other = words.size() == most && (!found || one.cluster != found->cluster);
-    found = is_other ? std::nullopt : std::optional(std::move(one));
-    most = words.size();
-  }
-  return found;
 }
 
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "calibrate/fit/check.hpp"
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
 #include "cli/flags/common_options.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "calibrate/fit/comparison.hpp"
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/json/json.hpp"
 #include "cli/text/exit_status.hpp"

@@ -10,7 +10,7 @@
 
 #include "calibrate/fit/fit.hpp"
 #include "calibrate/fit/fitted_file.hpp"
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
 #include "cli/flags/common_options.hpp"

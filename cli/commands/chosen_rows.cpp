@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "calibrate/fit/row_filter.hpp"
 #include "cli/flags/common_options.hpp"
 #include "hw/base/errors.hpp"

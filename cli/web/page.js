@@ -275,13 +275,12 @@
       if (!card) return;
       touched = "cluster";
       values.set("cluster", card.cluster);
-      if (card.device) values.set("device", card.device);
-      else values.delete("device");
+      values.delete("device");
       ask();
     });
     const note = element("small", { class: "soft" });
     return { node: element("div", { class: "field top" }, element("label", { for: "card" }, "Card"), select, note), show: () => {
-      const device = values.get("device") ?? "", at = cards.findIndex((card) => card.cluster === values.get("cluster") && card.device === device);
+      const at = values.has("device") ? -1 : cards.findIndex((card) => card.cluster === values.get("cluster"));
       first.textContent = shown ? shown.device : "choose";
       first.hidden = at >= 0;
       select.value = at >= 0 ? String(at) : "";

@@ -31,6 +31,7 @@
 #include "models/job/file_cache.hpp"
 #include "models/job/model_names.hpp"
 #include "models/job/spelled_plan.hpp"
+#include "models/job/usual_machine.hpp"
 #include "models/job/usual_software.hpp"
 #include "models/stack/release.hpp"
 
@@ -131,33 +132,14 @@ std::optional<std::string> same_but_for_case(const std::string& name,
   return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
-/// Returns the usual machine with the card that a text begins with ("H100", "8xH100", "rtx-4090",
-/// "a100-sxm-80gb"), or nothing.
-std::optional<std::string> usual_machine(const std::string& name, const Document& machines) {
-  std::string text = lower_case(name);
-  const std::size_t times = text.find('x');
-  if (times != std::string::npos && times > 0 && text.find_first_not_of("0123456789") == times) {
-    text.erase(0, times + 1);
-  }
-  std::ranges::replace(text, '-', ' ');
-  std::ranges::replace(text, '_', ' ');
-  for (const std::string_view part : {"rtx ", " sxm2", " sxm"}) {  // which no card of the table has
-    if (const std::size_t at = text.find(part); at != std::string::npos)
-      text.erase(at, part.size());
-  }
-  std::string longest;
-  std::optional<std::string> usual;
-  for (const Cursor& machine : machines.root().at("machines").items()) {
-    const std::string card = machine.at("card").text();
-    if (card.size() <= longest.size() || !(text + " ").starts_with(card + " ")) continue;
-    longest = card;
-    usual = machine.at("cluster").text();
-  }
-  return usual;
-}
-
-std::string hint_at(const std::optional<std::string>& usual) {
-  return usual ? " (did you mean " + in_quotes(*usual) + ", the usual machine with it?)" : "";
+/// Returns a hint at the usual machine with the card that a cluster's name begins with; else
+/// nothing.
+std::string hint_at_card(const Document& machines, const std::string& name) {
+  std::vector<std::string> beginning = words_of(name);
+  beginning.resize(std::min<std::size_t>(beginning.size(), 2));  // a card, or its maker and it
+  const auto usual = usual_machine(machines, name);
+  if (!usual || !usual_machine(machines, fmt::format("{}", fmt::join(beginning, " ")))) return "";
+  return " (did you mean " + in_quotes(*usual) + ", the usual machine with it?)";
 }
 
 /// Returns what stands in for a name that nothing shipped is like.
@@ -183,7 +165,7 @@ Document input_document(const Library& library, const std::string& kind, const s
 
 /// Refuses a device without a cluster, and says which has it.
 void check_has_cluster(const Library& library, const std::string& file, const std::string& device) {
-  const auto usual = usual_machine(device, library.open("stand_ins", "machines"));
+  const auto usual = usual_machine(library.open("stand_ins", "machines"), device);
   if (!usual) return;
   throw InputError("cluster", file + " names a device, but no cluster; " + *usual +
                                   ", the usual machine with " + printable(device) + ", would do");
@@ -421,7 +403,7 @@ Document Library::find(const std::string& kind, const std::string& name,
   // A publisher says nothing of the model's shape.
   const std::string own_name = kind == "models" ? name.substr(name.rfind('/') + 1) : name;
   std::string nearest =
-      kind == "clusters" ? hint_at(usual_machine(name, find("stand_ins", "machines", from))) : "";
+      kind == "clusters" ? hint_at_card(find("stand_ins", "machines", from), name) : "";
   if (nearest.empty()) nearest = did_you_mean(own_name, names(kind));
   if (name.find(',') != std::string::npos) {
     throw InputError(from, in_quotes(name) + " is a list; one " + singular(kind) +

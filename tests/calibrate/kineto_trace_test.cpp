@@ -1,4 +1,4 @@
-#include "calibrate/fit/kineto_trace.hpp"
+#include "calibrate/readings/kineto_trace.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "calibrate/fit/fit.hpp"
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "hw/base/errors.hpp"
 
 namespace prequel {

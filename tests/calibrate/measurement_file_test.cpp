@@ -1,4 +1,4 @@
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 
 #include <doctest/doctest.h>
 

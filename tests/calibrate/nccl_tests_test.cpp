@@ -1,4 +1,4 @@
-#include "calibrate/fit/nccl_tests.hpp"
+#include "calibrate/readings/nccl_tests.hpp"
 
 #include <doctest/doctest.h>
 

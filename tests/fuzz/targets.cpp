@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/fit/kineto_trace.hpp"
-#include "calibrate/fit/nccl_tests.hpp"
+#include "calibrate/readings/kineto_trace.hpp"
+#include "calibrate/readings/nccl_tests.hpp"
 #include "calibrate/validate/measured_runs.hpp"
 #include "cli/flags/value_lists.hpp"
 #include "cli/import/configs/config_values.hpp"

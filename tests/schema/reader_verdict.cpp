@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/fit/measurement.hpp"
+#include "calibrate/readings/measurement.hpp"
 
 namespace prequel {
 

@@ -1,4 +1,4 @@
-#include "calibrate/fit/measurement_file.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "calibrate/fit/kineto_trace.hpp"
-#include "calibrate/fit/nccl_tests.hpp"
+#include "calibrate/readings/kineto_trace.hpp"
+#include "calibrate/readings/nccl_tests.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"

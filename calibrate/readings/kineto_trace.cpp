@@ -1,4 +1,4 @@
-#include "calibrate/fit/kineto_trace.hpp"
+#include "calibrate/readings/kineto_trace.hpp"
 
 #include <fmt/format.h>
 

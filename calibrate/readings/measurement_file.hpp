@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "calibrate/fit/measurement.hpp"
+#include "calibrate/readings/measurement.hpp"
 
 namespace prequel {
 

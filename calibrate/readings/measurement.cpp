@@ -1,4 +1,4 @@
-#include "calibrate/fit/measurement.hpp"
+#include "calibrate/readings/measurement.hpp"
 
 #include <fmt/format.h>
 

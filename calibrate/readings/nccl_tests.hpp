@@ -5,7 +5,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "calibrate/fit/measurement.hpp"
+#include "calibrate/readings/measurement.hpp"
 
 namespace prequel {
 
