@@ -35,6 +35,12 @@ if(PREQUEL_UNITY)
   target_compile_options(prequel_options INTERFACE
     $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>>)
 endif()
+# Where memory is plenty, g++ collects no garbage below 1.5 GB: that spares an eighth of its time.
+cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+if(memory_mib GREATER 7000)
+  target_compile_options(prequel_options INTERFACE
+    $<BUILD_INTERFACE:$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1500000>>)
+endif()
 # Contracted multiply-adds would make results depend on the machine.
 target_compile_options(prequel_options INTERFACE $<BUILD_INTERFACE:-ffp-contract=off>)
 if(PREQUEL_SANITIZE)

@@ -21,10 +21,6 @@ bool exchanges_tokens(const Plan& plan, const Transformer& model) {
   return model.has_experts() && plan.ep > 1;
 }
 
-bool overlaps_exchange(const Software& software) {
-  return software.communication.beside > 0 || software.communication.beside_in_graph > 0;
-}
-
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software) {
   if (plan.overlap.has(Overlapped::no_grads)) return GradientOverlap::none;
   return plan.overlap.has(Overlapped::grads) ? GradientOverlap::always

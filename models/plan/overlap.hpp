@@ -14,8 +14,6 @@ struct Transformer;
 
 /// Tests whether tokens leave their rank for their experts'.
 bool exchanges_tokens(const Plan& plan, const Transformer& model);
-/// Tests whether the stack can exchange tokens with experts beside another micro batch's passes.
-bool overlaps_exchange(const Software& software);
 /// When gradients are reduced.
 GradientOverlap gradient_overlap(const Plan& plan, const Software& software);
 /// Tests whether gradients are reduced while a backward pass runs.

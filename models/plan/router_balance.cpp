@@ -24,11 +24,6 @@ std::optional<double> capacity_factor(std::string_view balance) {
   return factor && *factor > 0 ? *factor : 0.0;
 }
 
-std::string dropped_tokens(double capacity_factor) {
-  return capacity_factor == 1 ? std::string(kDroppedTokens)
-                              : fmt::format("{}:{}", kDroppedTokens, capacity_factor);
-}
-
 double imbalance_of(const std::vector<double>& loads, std::int64_t ranks) {
   const auto each = static_cast<std::ptrdiff_t>(static_cast<std::int64_t>(loads.size()) / ranks);
   double most = 0;

@@ -21,9 +21,6 @@ inline constexpr std::string_view kNaturalBalance = "natural";  ///< as the rout
 /// what stands behind "dropped:" is no positive number.
 std::optional<double> capacity_factor(std::string_view balance);
 
-/// The word for a capacity factor: "dropped" for 1.
-std::string dropped_tokens(double capacity_factor);
-
 /// Tokens of the busiest of `ranks` ranks over the mean, where expert i gets `loads[i]` of all and
 /// ranks hold experts one after another. The number of loads is a multiple of `ranks`.
 double imbalance_of(const std::vector<double>& loads, std::int64_t ranks);
