@@ -107,6 +107,7 @@ struct PartWeight {
   double input{};       ///< that of the block alone
   double checkpoint{};  ///< of it, what full recompute keeps
   double offloaded{};   ///< what waits in host memory instead; a mean where blocks differ
+  double gathered{};    ///< inputs that tensor ranks gather forward
 };
 using PartWeights = PerPart<PartWeight>;
 
