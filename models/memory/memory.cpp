@@ -114,14 +114,15 @@ double updated_copies(const Plan& plan, const MemoryStack& stack, double moment)
 /// The load of one model chunk of a stage for each micro batch between its passes, and the load
 /// beside that while it computes.
 struct ChunkLoad {
-  double kept{};        ///< activations of its layers
-  double waiting{};     ///< of `kept`, what the loss keeps until its backward begins
-  double offloaded{};   ///< that wait in host memory instead
-  double in_transit{};  ///< most of these that are on their way
-  double loss{};        ///< most of the loss, with what it keeps
-  double layer{};       ///< most of a layer's backward: what is repeated, and gradients
-  double received{};    ///< the input that another stage sent, where the stack keeps it apart
-  double gathered{};    ///< inputs that tensor ranks gather
+  double kept{};          ///< activations of its layers
+  double waiting{};       ///< of `kept`, what the loss keeps until its backward begins
+  double offloaded{};     ///< that wait in host memory instead
+  double in_transit{};    ///< most of these that are on their way
+  double loss{};          ///< most of the loss, with what it keeps
+  double layer{};         ///< most of a layer's backward: what is repeated, and gradients
+  double received{};      ///< the input that another stage sent, where the stack keeps it apart
+  double gathered{};      ///< inputs that tensor ranks gather
+  double placeholders{};  ///< for gradients of weights, of the block that has most
 };
 
 /// Bytes of the most that a loss holds of the logits of one head.
@@ -182,6 +183,7 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
       if (weight.input > 0) blocks += count;  // a detached one keeps nothing
       load.offloaded += real(count) * weight.offloaded;
       load.gathered += real(count) * weight.gathered;
+      load.placeholders = std::max(load.placeholders, weight.placeholders);
       if (!full) load.kept += real(count) * stack.activation_factor * weight.kept;
       if (weight.whole > heaviest.whole) heaviest = weight;
       load.layer = std::max(load.layer, weight.working);
@@ -288,6 +290,24 @@ double gathered_inputs(const Layer& block) {
   return bytes;
 }
 
+/// Bytes of what autograd is handed in place of gradients of weights, which products have added to
+/// their sums: a tensor in 16 bits for each shape, kept for all layers (Transformer Engine's
+/// get_dummy_wgrad, from memory).
+double placeholders(const Layer& block) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const LayerPiece& piece : block.pieces) {
+    const auto* matrix = std::get_if<LinearLayer>(&piece.what);
+    if (matrix != nullptr && piece.learns) shapes.emplace_back(matrix->outputs, matrix->inputs);
+  }
+  std::ranges::sort(shapes);
+  double elements = 0;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (i > 0 && shapes[i] == shapes[i - 1]) continue;
+    elements += real(shapes[i].first * shapes[i].second);
+  }
+  return bytes_per_element(Precision::bf16) * elements;
+}
+
 }  // namespace
 
 PartWeights part_weights(const Transformer& model, const LayerContent& layers,
@@ -312,6 +332,7 @@ PartWeights part_weights(const Transformer& model, const LayerContent& layers,
     weights[part].kept = weights[part].whole - repeated * weights[part].repeated;
     weights[part].input = block.input;
     weights[part].gathered = gathered_inputs(block);
+    if (software.kernels.transformer_engine) weights[part].placeholders = placeholders(block);
     weights[part].checkpoint = block.saved_input;
     weights[part].kept -= repeated * (block.input - block.saved_input);
     const auto offloaded = [&](WordSet<Module> modules) {
@@ -473,6 +494,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
     always += 2 * bytes_per_element(activation_precision(plan)) *
               real(layer_setting(plan).tokens()) * real(model.hidden);
   }
+  always += std::ranges::max(loads, {}, &ChunkLoad::placeholders).placeholders;
   const double gathered =
       gathered_bytes(weights, plan, software, chunks_of_stage, parameters, learning,
                      mean_weight_bytes(plan, parameters, learning, states.gathered));

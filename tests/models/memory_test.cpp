@@ -84,7 +84,8 @@ TEST_CASE("an input that is gathered again is whole in the backward pass, and so
   CHECK(again.memory().activations.value < kept.memory().activations.value);
 }
 
-TEST_CASE("blocks of gathered inputs are given back late: of a pass, and of all but two in a pipeline") {
+TEST_CASE(
+    "blocks of gathered inputs are given back late: of a pass, and of all but two in a pipeline") {
   Case late;
   late.software = shipped_software("nanotron-2025");
   late.plan.recompute = Recompute::none;
@@ -298,7 +299,8 @@ TEST_CASE("a loss and a layer's backward are moments of their own: the larger on
   Case one;
   one.software = shipped_software("megatron-core-2024");
   one.plan.recompute = Recompute::none;
-  const double spaces = one.software.memory.workspaces.value;
+  // Beside cuBLAS's, a placeholder in 16 bits for each shape of a block's weights.
+  const double spaces = one.software.memory.workspaces.value + 2.0 * 12 * 1024 * 1024;
   const double logits = 2.0 * 1024 * 50304;
   CHECK((one.memory().buffers.value - spaces) == 6 * logits);
   one.plan.loss = LossForm::compiled;
