@@ -64,6 +64,32 @@ constexpr Mistake kMistakes[] = {
     {"import CHANGELOG.md", "looks like a page of text"},
     {"validate", "runs: missing"},
     {"show modls", "did you mean \"models\""},
+    // As other programs have it.
+    {"predict bloom-176b-jean-zay --gradient-checkpointing", "\"--recompute full\""},
+    {"predict bloom-176b-jean-zay --load-in-4bit", "\"--base-precision nf4\""},
+    {"predict bloom-176b-jean-zay --qlora", "\"--tuning lora --base-precision nf4\""},
+    {"predict bloom-176b-jean-zay --flash-attn", "\"--attention flash\""},
+    {"predict bloom-176b-jean-zay --context-length 8192", "\"--seq-len 8192\""},
+    {"predict bloom-176b-jean-zay --max-seq-len=8192", "\"--seq-len 8192\""},
+    {"predict bloom-176b-jean-zay --tensor_parallel_size 8", "\"--tp 8\""},
+    {"predict bloom-176b-jean-zay --world-size 384", "\"--gpus 384\""},
+    {"predict bloom-176b-jean-zay --batch-size 2048", "\"--gbs 2048\""},
+    {"predict bloom-176b-jean-zay --dtype bf16", "\"--precision bf16\""},
+    {"predict bloom-176b-jean-zay --num-gpus 384", "\"--gpus\""},
+    {"predict bloom-176b-jean-zay --gpu h100", "\"--cluster\""},
+    {"predict bloom-176b-jean-zay --framework nemo", "\"--software\""},
+    {"predict bloom-176b-jean-zay --budget 1M", "\"--price\""},
+    {"predict bloom-176b-jean-zay --fsdp", "\"--zero\""},
+    {"predict bloom-176b-jean-zay --sequence-parallel true", "switches take no value"},
+    {"search --model llama-3-8b --cluster dgx-h100 --days 30", "\"--within\""},
+    // Models that there are not, and those that are near by generation and size.
+    {"predict llama-3-8b --cluster dgx-h100", "--model llama-3-8b would do"},
+    {"predict --model llama-4-70b --cluster dgx-h100 --gbs 64", "\"llama4-scout\""},
+    {"predict --model qwen3-7b --cluster dgx-h100 --gbs 64", "did you mean \"qwen3-8b\""},
+    {"predict --model gemma-3-9b --cluster dgx-h100 --gbs 64", "did you mean \"gemma-3-12b\""},
+    {"predict --model phi-5 --cluster dgx-h100 --gbs 64", "did you mean \"phi-4\""},
+    {"predict --model deepseek-v5 --cluster dgx-h100 --gbs 64", "\"deepseek-v4-pro\""},
+    {"help", "did you mean \"--help\""},
 };
 
 TEST_CASE("a typical mistake is answered with what would do") {
