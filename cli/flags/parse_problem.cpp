@@ -115,10 +115,8 @@ std::string parse_problem(const CLI::App& app, const CLI::ParseError& error,
     for (const CLI::Option* option : level->get_options()) {
       for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
     }
-    if (&command == &app) break;
+    if (&command == &app) break;  // its options once
   }
-  std::ranges::sort(known);
-  known.erase(std::ranges::unique(known).begin(), known.end());
   std::string text;
   for (const UnknownWord& unknown : unknown_words(app, line)) {
     const bool is_command = !commands.empty() && !unknown.word.starts_with("-");
