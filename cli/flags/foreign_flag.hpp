@@ -1,6 +1,6 @@
 #pragma once
 
-/// What flags of other programs are called here.
+/// Flags of other programs as they are called here.
 
 #include <string>
 

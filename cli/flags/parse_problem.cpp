@@ -79,6 +79,7 @@ constexpr Meant kMeant[] = {{"--gpu", "--cluster"},      {"--accelerator", "--cl
 /// ` (did you mean …?)` for an unknown option; the empty text where nothing is like it.
 std::string hint_of(const UnknownWord& unknown, const std::vector<std::string>& known,
                     const std::function<std::shared_ptr<const ForeignNames>()>& names) {
+  if (unknown.word == "true" || unknown.word == "false") return " (switches take no value)";
   const auto meant = std::ranges::find(kMeant, unknown.word, &Meant::asked);
   if (meant != std::end(kMeant) && std::ranges::find(known, meant->flag) != known.end()) {
     return fmt::format(" (did you mean {}?)", in_quotes(std::string(meant->flag)));

@@ -1,7 +1,6 @@
 #include "hw/base/nearest.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
 #include <string>
@@ -117,11 +116,11 @@ NumberedName numbered(std::string_view name) {
       std::ranges::transform(word, word.begin(), lower);
       parts.words.push_back(std::move(word));
     } else if (is_digit(name[at])) {
-      const auto goes_on = [&] {
+      const auto continues = [&] {
         const bool point = name[at] == '.' && at + 1 < name.size() && is_digit(name[at + 1]);
         return is_digit(name[at]) || point;
       };
-      while (at < name.size() && goes_on()) ++at;
+      while (at < name.size() && continues()) ++at;
       const auto number = parse_number(std::string(name.substr(begin, at - begin)));
       if (!number) continue;  // 1.2.3
       if (const double unit = unit_at(name, at); unit > 0) {
@@ -139,13 +138,23 @@ NumberedName numbered(std::string_view name) {
   return parts;
 }
 
+double distance_of(double a, double b) {
+  return std::max(a, b) - std::min(a, b);
+}
+
+/// "bloom-176b" of "bloom-176", whose number does not go on.
+bool goes_on(std::string_view word, std::string_view name) {
+  return begins(word, name) && name.size() > word.size() && !is_digit(name[word.size()]);
+}
+
 /// The candidates of the word's family that are nearest in generation, and then the one that is
 /// nearest in size: "llama4-scout" and "llama-3.1-70b" of "llama-4-70b".
 std::vector<std::string> named_by_numbers(std::string_view word,
                                           const std::vector<std::string>& candidates) {
-  constexpr double kNoSize = 9;  // further than any ratio of sizes, as a logarithm
+  constexpr double kNoSize = 1e9;  // beyond any ratio of sizes
   const NumberedName asked = numbered(word);
   if (asked.words.empty() || (!asked.generation && !asked.size)) return {};
+  if (auto named = named_with(word, candidates, goes_on); !named.empty()) return named;
   struct Likeness {
     std::string name;
     NumberedName parts;
@@ -164,10 +173,10 @@ std::vector<std::string> named_by_numbers(std::string_view word,
     };
     double size = asked.size ? kNoSize : 0;
     if (asked.size && parts.size && *asked.size > 0 && *parts.size > 0) {
-      size = std::abs(std::log(*asked.size / *parts.size));
+      size = std::max(*asked.size / *parts.size, *parts.size / *asked.size) - 1;
     }
     const double generation =
-        asked.generation ? std::abs(*asked.generation - parts.generation.value_or(1)) : 0;
+        asked.generation ? distance_of(*asked.generation, parts.generation.value_or(1)) : 0;
     family.push_back({name, parts, absent(asked, parts), absent(parts, asked), generation, size,
                       edit_distance(word, name)});
   }

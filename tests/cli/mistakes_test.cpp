@@ -83,7 +83,7 @@ constexpr Mistake kMistakes[] = {
     {"predict bloom-176b-jean-zay --sequence-parallel true", "switches take no value"},
     {"search --model llama-3-8b --cluster dgx-h100 --days 30", "\"--within\""},
     // Models that there are not, and those that are near by generation and size.
-    {"predict llama-3-8b --cluster dgx-h100", "--model llama-3-8b would do"},
+    {"predict llama-3-8b --cluster dgx-h100", "a model is called so"},
     {"predict --model llama-4-70b --cluster dgx-h100 --gbs 64", "\"llama4-scout\""},
     {"predict --model qwen3-7b --cluster dgx-h100 --gbs 64", "did you mean \"qwen3-8b\""},
     {"predict --model gemma-3-9b --cluster dgx-h100 --gbs 64", "did you mean \"gemma-3-12b\""},

@@ -56,7 +56,7 @@ std::string text_of(const nlohmann::json& value) {
   return text;
 }
 
-/// What the importer makes of `layers=32`, `software=NAME` or an axis.
+/// The fact that the importer makes of `layers=32`, `software=NAME` or an axis.
 std::string fact_of(const nlohmann::json& job, const std::string& fact) {
   const std::string key = fact.substr(0, fact.find('='));
   if (key == "layers") return key + "=" + job["model"]["num_hidden_layers"].dump();

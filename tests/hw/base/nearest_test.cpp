@@ -68,6 +68,9 @@ TEST_CASE("names with numbers are near by generation and by size, not by their s
         " (did you mean \"llama4-scout\", \"llama4-maverick\", \"llama-3.1-70b\"?)");
   CHECK(did_you_mean("qwen3-7b", models) == " (did you mean \"qwen3-8b\", \"qwen2.5-7b\"?)");
   CHECK(did_you_mean("Gemma-4-27B", models) == " (did you mean \"gemma-3-27b\"?)");
+  CHECK(did_you_mean("llama-2-70", models) == " (did you mean \"llama-2-70b\"?)");
+  CHECK(did_you_mean("bloom-176", {"bloom-7b1", "bloom-1760b", "bloom-176b"}) ==
+        " (did you mean \"bloom-176b\"?)");
   CHECK(did_you_mean("lama-2-70b", models) == " (did you mean \"llama-2-70b\"?)");
   CHECK(did_you_mean("dgx-h10", {"dgx-a100", "dgx-h200", "dgx-h100"}) ==
         " (did you mean \"dgx-h100\"?)");
