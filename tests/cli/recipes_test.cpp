@@ -48,11 +48,11 @@ std::vector<Recipe> recipes() {
 }
 
 /// A value as the fixture has it: 32, lora, q+v.
-std::string text_of(const nlohmann::json& value) {
+std::string said_by(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
-  for (const auto& one : value) text += (text.empty() ? "" : "+") + text_of(one);
+  for (const auto& one : value) text += (text.empty() ? "" : "+") + said_by(one);
   return text;
 }
 
@@ -60,8 +60,8 @@ std::string text_of(const nlohmann::json& value) {
 std::string fact_of(const nlohmann::json& job, const std::string& fact) {
   const std::string key = fact.substr(0, fact.find('='));
   if (key == "layers") return key + "=" + job["model"]["num_hidden_layers"].dump();
-  if (key == "software") return key + "=" + text_of(job["software"]);
-  return key + "=" + (job["plan"].contains(key) ? text_of(job["plan"][key]) : "unsaid");
+  if (key == "software") return key + "=" + said_by(job["software"]);
+  return key + "=" + (job["plan"].contains(key) ? said_by(job["plan"][key]) : "unsaid");
 }
 
 TEST_CASE("recipes of LLaMA-Factory and axolotl are read, or refused by name") {
