@@ -181,7 +181,7 @@ std::vector<std::string> named_by_numbers(std::string_view word,
                       edit_distance(word, name)});
   }
   if (family.empty()) return {};
-  const std::ptrdiff_t least = std::ranges::min(family, {}, &Likeness::missing).missing;
+  const std::ptrdiff_t least = std::ranges::min_element(family, {}, &Likeness::missing)->missing;
   std::erase_if(family, [&](const Likeness& one) { return one.missing > least; });
   const auto by_generation = [](const Likeness& one) {
     return std::tuple(one.generation, one.size, one.extra, one.edits, one.name);
