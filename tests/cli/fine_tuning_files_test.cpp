@@ -101,6 +101,11 @@ TEST_CASE("LLaMA-Factory's LoRA: rank, targets, batch and length") {
   CHECK(plan.lora_targets == WordSet<AdapterTarget>{AdapterTarget::all});
   CHECK(plan.mbs == 1);
   CHECK(plan.seq_len == 2048);
+  CHECK(plan.lengths == "alpaca-en");
+  CHECK(job_of_training(llama_factory({{"cutoff_len", "-"}})).plan.seq_len == 2048);
+  const ImportedJob other = job_of_training(llama_factory({{"dataset", "mine"}}));
+  CHECK_FALSE(other.plan.lengths);
+  CHECK(lists_part(other.report.assumed, "the longest that are kept"));
   CHECK(plan.precision == Precision::bf16);
   CHECK(plan.recompute == Recompute::full);
   CHECK_FALSE(plan.base_precision);
@@ -196,8 +201,8 @@ TEST_CASE("what LLaMA-Factory can and nobody prices is refused by name") {
         std::string::npos);
   CHECK(refusal({{"use_badam", "true"}, {"badam_mode", "layer"}}).find("BAdam") !=
         std::string::npos);
-  CHECK(lists_part(job_of_training(llama_factory({{"finetuning_type", "oft"}})).report.left_out,
-                   "--finetuning-type oft"));
+  CHECK(refusal({{"finetuning_type", "oft"}}).find("other than LoRA and DoRA") !=
+        std::string::npos);
   CHECK(refusal({{"use_galore", "false"}}) == "no error");
 }
 
