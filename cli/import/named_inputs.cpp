@@ -56,14 +56,15 @@ class Completion {
       : job_(job), names_(names), inputs_(look_up(job, names)) {}
 
   void run() {
-    if (!job_.plan.gbs && (job_.script || job_.deepspeed_config)) tell_missing_batch();
+    if (!job_.plan.gbs && (job_.says("script") || job_.says("deepspeed_config")))
+      tell_missing_batch();
     note_facts();
     follow_rules("devices and length", job_);
     const bool megatron = job_.says("--num-layers");  // in a script or a log
-    if (!job_.script && !job_.deepspeed_config && !megatron) return;
-    if (job_.script) tell_config();
+    if (!job_.says("script") && !job_.says("deepspeed_config") && !megatron) return;
+    if (job_.says("script")) tell_config();
     follow_rules("precision", job_);
-    if (!job_.script && !megatron) {
+    if (!job_.says("script") && !megatron) {
       follow_overlap();
       return follow_rules("recomputation", job_);
     }
@@ -77,7 +78,7 @@ class Completion {
  private:
   /// Tests whether a job without a micro batch is predicted with 1.
   [[nodiscard]] bool assumes_micro_batch() const {
-    return (job_.script || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
+    return (job_.says("script") || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
   }
   void assume(std::string text) { job_.report.assumed.push_back(std::move(text)); }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
@@ -85,14 +86,14 @@ class Completion {
   /// Notes what rules ask of the user's words and of the stack.
   void note_facts() {
     for (const Override& override : names_.overrides) {
-      job_.facts["user." + override.path] = override.value;
+      job_.set("user." + override.path, override.value);
     }
-    job_.facts["stack.precision"] = name(Precision::bf16);
+    job_.set("stack.precision", "bf16");
     if (!inputs_.software) return;
     const auto& usual = inputs_.software->defaults;
-    job_.facts["stack.name"] = inputs_.software->name;
+    job_.set("stack.name", inputs_.software->name);
     const auto note = [&](const char* axis, const auto& value) {
-      if (value) job_.facts[axis] = name(*value);
+      if (value) job_.set(axis, std::string(name(*value)));
     };
     note("stack.precision", usual.precision);
     note("stack.attention", usual.attention);
@@ -107,14 +108,15 @@ class Completion {
     if (!plan.dp && !job_.unresolved_degrees().empty()) {
       missing.push_back(job_.unresolved_degrees());
     }
-    if (!plan.dp && !job_.gpus) {
+    if (!plan.dp && !job_.value("devices")) {
       if (!plan.nodes) missing.emplace_back("the number of nodes (--nodes)");
-      if (!job_.gpus_per_node) missing.emplace_back("the devices of a node (--cluster)");
+      if (!job_.value("devices_per_node"))
+        missing.emplace_back("the devices of a node (--cluster)");
     }
     leave_out(
         fmt::format("gbs: it would be {} x {} accumulation steps x dp; missing: {}; --gbs N "
                     "says it",
-                    mbs, job_.gradient_accumulation_steps.value_or(1),
+                    mbs, job_.value("gradient_accumulation_steps").value_or(1),
                     missing.empty() ? "a dp that divides the devices"
                                     : fmt::format("{}", fmt::join(missing, ", "))));
   }
@@ -143,7 +145,7 @@ class Completion {
     if (names_.library == nullptr) {
       return leave_out("vocab_size: no file says it; --set model.vocab_size=N does");
     }
-    const std::int64_t extra = job_.extra_vocab.value_or(0);
+    const std::int64_t extra = job_.value("extra_vocab").value_or(0);
     for (const std::string& named : job_.tokenizer) {
       const Tokenizer* found = job_.names->tokenizer(named);
       if (found == nullptr) continue;
@@ -170,10 +172,10 @@ class Completion {
   void fill_up_vocabulary() {
     constexpr const char* kFlag = "--make-vocab-size-divisible-by";
     const std::int64_t tp = job_.plan.tp.value_or(1);
-    const std::int64_t multiple = job_.vocab_multiple.value_or(0);
+    const std::int64_t multiple = job_.value("vocab_multiple").value_or(0);
     const std::int64_t own = inputs_.software ? inputs_.software->vocab_multiple : 128;
     const bool counts = multiple > 0 && tp > 0 && tp < (1 << 20) && job_.model.vocab;
-    if (!counts || job_.padded_vocab || names_.replaces("model.vocab_size")) return;
+    if (!counts || job_.value("padded_vocab") || names_.replaces("model.vocab_size")) return;
     const std::int64_t rows = padded_vocab(*job_.model.vocab, tp, multiple);
     const std::int64_t usual = padded_vocab(*job_.model.vocab, tp, own);
     if (rows > usual && padded_vocab(rows, tp, own) == rows) {
@@ -189,19 +191,19 @@ class Completion {
 
   /// ms-swift has configurations by the stage, DeepSpeed-Chat makes one.
   [[nodiscard]] bool has_own_config() const {
-    const bool by_stage = job_.deepspeed_config_file.find('.') == std::string::npos;
+    const bool by_stage = job_.text("deepspeed_config_file").find('.') == std::string::npos;
     return (job_.is_of("ms-swift") && by_stage) || job_.says("--data-split");
   }
 
   void tell_config() {
-    if (!job_.yaml_config_file.empty() && !job_.yaml_config) {
+    if (job_.says("yaml_config_file") && !job_.says("yaml_config")) {
       leave_out(fmt::format("{}: not among the files; prequel import SCRIPT CONFIG reads both",
-                            printable(job_.yaml_config_file)));
+                            printable(job_.text("yaml_config_file"))));
     }
-    if (!job_.deepspeed || job_.deepspeed_config || has_own_config()) return;
-    const std::string name = job_.deepspeed_config_file.empty()
+    if (!job_.says("deepspeed") || job_.says("deepspeed_config") || has_own_config()) return;
+    const std::string name = !job_.says("deepspeed_config_file")
                                  ? std::string("DeepSpeed's config")
-                                 : printable(job_.deepspeed_config_file);
+                                 : printable(job_.text("deepspeed_config_file"));
     leave_out(fmt::format(
         "{}: not among the files; prequel import SCRIPT CONFIG reads both{}", name,
         job_.plan.zero ? "" : " (until then ZeRO is as the software has it by default)"));
@@ -221,7 +223,7 @@ class Completion {
         names_.replaces("software.communication.gradient_overlap")) {
       return;
     }
-    if (job_.deepspeed) return follow_overlap_comm();
+    if (job_.says("deepspeed")) return follow_overlap_comm();
     const bool megatron = job_.says("--num-layers") || job_.is_of("ms-swift-megatron");
     if (!inputs_.software || !megatron) return;
     if (!inputs_.software->framework.starts_with("megatron")) return;
@@ -245,25 +247,26 @@ class Completion {
   /// last backward pass, whatever is said, and so do its pipelines, which switch it off with a
   /// warning (deepspeed/runtime/engine.py). Gathers at stage 3 are asynchronous either way.
   void follow_overlap_comm() {
-    if (!job_.deepspeed_config && !job_.overlap_comm) return;  // the file that says it is missing
+    if (!job_.says("deepspeed_config") && !job_.says("overlap_comm"))
+      return;  // the file that says it is missing
     const std::int64_t stage = job_.plan.zero.value_or(0);
     const bool pipeline = is_pipeline_module(stage);
     const bool never = stage == 0 || pipeline;
-    const bool overlaps = !never && job_.overlap_comm.value_or(stage == 3);
+    const bool overlaps = !never && job_.flag("overlap_comm").value_or(stage == 3);
     const char* word = overlaps ? "grads" : "no-grads";
-    if (never && job_.overlap_comm == true) {
+    if (never && job_.flag("overlap_comm") == true) {
       assume(
           fmt::format("overlap_comm true: has no effect {}, where DeepSpeed reduces gradients "
                       "behind the last backward pass",
                       pipeline ? "with its pipelines" : "at ZeRO stage 0"));
     }
-    if (!inputs_.software && !job_.overlap_comm) return;
+    if (!inputs_.software && !job_.says("overlap_comm")) return;
     if (overlaps == reduces_beside_by_itself(stage)) return;
     overlap_with(overlaps ? Overlapped::grads : Overlapped::no_grads);
-    if (job_.overlap_comm == overlaps) {
+    if (job_.flag("overlap_comm") == overlaps) {
       job_.report.read.push_back(
           fmt::format("overlap_comm {}: plan.overlap has {}", overlaps, word));
-    } else if (!job_.overlap_comm) {
+    } else if (!job_.says("overlap_comm")) {
       assume(
           fmt::format("overlap {}: DeepSpeed's at ZeRO stage {}, as no overlap_comm says "
                       "otherwise",
@@ -278,7 +281,8 @@ class Completion {
     if (job_.plan.pp.value_or(1) > 1 || job_.value("--pipe-parallel-size").value_or(0) > 0) {
       return true;
     }
-    return job_.says("--num-layers") && !job_.yaml_config && !job_.says("--no-pipeline-parallel");
+    return job_.says("--num-layers") && !job_.says("yaml_config") &&
+           !job_.says("--no-pipeline-parallel");
   }
 
   /// Tests whether the stack reduces gradients beside passes where a plan says nothing. States that
@@ -323,20 +327,20 @@ constexpr Replaced kReplaced[] = {{"plan.nodes", &PlanRequest::nodes, "--nnodes"
 /// for.
 void use_nodes_of(const Cluster& cluster, bool nodes_asked, ImportedJob& job) {
   const std::int64_t devices = cluster.devices_per_node;
-  if (job.gpus_per_node == devices) return;
-  if (job.gpus && *job.gpus < devices && !nodes_asked) {
+  if (job.value("devices_per_node") == devices) return;
+  if (job.value("devices") && *job.value("devices") < devices && !nodes_asked) {
     job.plan.nodes.reset();  // some devices of a node
-    job.gpus_per_node = devices;
+    job.set_number("devices_per_node", devices);
     return;
   }
-  if (job.gpus_per_node && !nodes_asked) {
-    if (!job.gpus || *job.gpus % devices != 0) return;
-    job.plan.nodes = *job.gpus / devices;
+  if (job.value("devices_per_node") && !nodes_asked) {
+    if (!job.value("devices") || *job.value("devices") % devices != 0) return;
+    job.plan.nodes = *job.value("devices") / devices;
     job.report.assumed.push_back(fmt::format("nodes {}: {} devices in nodes of {}", *job.plan.nodes,
-                                             *job.gpus, cluster.name));
+                                             *job.value("devices"), cluster.name));
   }
-  job.gpus_per_node = devices;
-  if (nodes_asked) job.gpus.reset();
+  job.set_number("devices_per_node", devices);
+  if (nodes_asked) job.drop("devices");
 }
 
 }  // namespace
@@ -349,7 +353,7 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
     if (!value) continue;
     replaced = replaced || plan.*field != value;
     plan.*field = value;
-    job.unresolved.erase(flag);
+    job.drop(std::string("open.") + flag);
   }
   const bool nodes = names.replaces("plan.nodes");
   if (replaced) {
@@ -357,10 +361,10 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
         names.replaces("plan.tp") || names.replaces("plan.pp") || names.replaces("plan.cp");
     if (!names.replaces("plan.dp") && (nodes || degrees)) plan.dp.reset();
     if (names.replaces("plan.dp") && !nodes) plan.nodes.reset();
-    if (names.replaces("plan.dp") || nodes) job.gpus.reset();
-    if (names.replaces("plan.dp")) job.tasks_per_node.reset();
+    if (names.replaces("plan.dp") || nodes) job.drop("devices");
+    if (names.replaces("plan.dp")) job.drop("tasks_per_node");
     // A global batch that is said stays, and is reached in other steps.
-    if (plan.gbs && !names.replaces("plan.gbs")) job.gradient_accumulation_steps.reset();
+    if (plan.gbs && !names.replaces("plan.gbs")) job.drop("gradient_accumulation_steps");
   }
   complete_devices(job);
   if (const NamedInputs inputs = look_up(job, names); inputs.cluster) {

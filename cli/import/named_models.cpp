@@ -42,14 +42,14 @@ void note(int rank, std::string what, const std::string& text, ImportedJob& job)
 /// All that may name the model, the likeliest first.
 std::vector<ImportedClue> clues_of(const ImportedJob& job) {
   ImportedJob noted;
-  note(kNamed, "the model", job.model_named, noted);
+  note(kNamed, "the model", job.text("model_named"), noted);
   for (const auto& [flag, value] : job.models_perhaps) {
     if (has_one(flag, "other_models", job)) continue;
     // The name of a flag may tell the family: --load-llama-config 7b.
     note(kFlag, flag, value, noted);
     note(kFlag, flag, flag.substr(flag.find_first_not_of('-')) + " " + value, noted);
   }
-  note(kConfiguration, "the configuration", job.yaml_config_file, noted);
+  note(kConfiguration, "the configuration", job.text("yaml_config_file"), noted);
   for (const std::string& one : job.tokenizer) note(kTokenizer, "the tokenizer", one, noted);
   std::vector<ImportedClue> clues = std::move(noted.model_clues);
   clues.insert(clues.end(), job.model_clues.begin(), job.model_clues.end());
@@ -68,7 +68,7 @@ std::optional<std::string> named_within(const Library& library, ImportedJob& job
   });
   if (said.layers || said.hidden || reinforced) return std::nullopt;
   const std::vector<ImportedClue> clues = clues_of(job);
-  const bool another = says_size(job.model_named);
+  const bool another = says_size(job.text("model_named"));
   std::vector<ModelClue> texts;
   for (const ImportedClue& one : clues) {
     if (another && one.rank != kNamed) continue;
@@ -118,9 +118,9 @@ namespace {
 /// rest is its own. A model of others is told.
 void compare_with_named(const Library& library, ImportedJob& job) {
   std::optional<std::string> file;
-  if (!job.model_named.empty()) file = library.model_file(job.model_named);
+  if (job.says("model_named")) file = library.model_file(job.text("model_named"));
   for (const ImportedClue& one : file ? std::vector<ImportedClue>() : clues_of(job)) {
-    if (file || one.rank > (job.shape_by_name ? kFlag : kNamed)) break;
+    if (file || one.rank > (job.says("shape_by_name") ? kFlag : kNamed)) break;
     if (const auto found = library.model_within({{one.text, true}})) file = found->file;
   }
   if (!file) return;
@@ -152,26 +152,26 @@ void compare_with_named(const Library& library, ImportedJob& job) {
 }  // namespace
 
 void look_up_model(const Library* library, ImportedJob& job) {
-  const bool whole = job.model.layers && job.model.hidden && !job.marks.model_overrides;
+  const bool whole = job.model.layers && job.model.hidden && !job.says("mark.model_overrides");
   if (library == nullptr) return;
   if (whole) return compare_with_named(*library, job);
   // Hugging Face's --config_name is a model's, too; else the program may have its model's name.
-  const bool named = !job.model_named.empty();
-  std::string name = named ? job.model_named : job.yaml_config_file;
+  const bool named = job.says("model_named");
+  std::string name = named ? job.text("model_named") : job.text("yaml_config_file");
   auto file = library->model_file(name);
   if (!named && !file && name.ends_with("_full")) {  // torchtune's llama3_3/70B_full
     std::string family = name;
     std::ranges::replace(family, '/', '_');
     file = library->model_file(family);
     if (file) {
-      job.said.try_emplace("--recipe", 1);
-      job.marks.trainers.insert("torchtune");
+      job.note("--recipe");
+      job.set_flag("mark.of.torchtune");
     }
   }
   const bool by_config = !named && file.has_value();
   const bool by_program = !named && !file;
   if (by_program) {
-    name = job.model_of_program;
+    name = job.text("model_of_program");
     file = library->model_file(name);
   }
   if (!file) {
@@ -180,8 +180,8 @@ void look_up_model(const Library* library, ImportedJob& job) {
   }
   if (!file) return;
   take_what_is_missing(imported_model(library->open("models", *file)), job.model);
-  if (by_config) job.yaml_config_file.clear();
-  if (by_program && name == job.model_of_program) job.said.try_emplace("--recipe", 1);
+  if (by_config) job.drop("yaml_config_file");
+  if (by_program && name == job.text("model_of_program")) job.note("--recipe");
   if (job.says("--recipe")) {
     job.report.left_out.push_back(
         fmt::format("{}: prequel does not know the batches, layout, precision and recomputation "

@@ -77,7 +77,7 @@ TEST_CASE("a Megatron script with arrays gives GPT-3 175B on 1,024 devices") {
   CHECK(job.model.layers == 96);
   CHECK(job.model.hidden == 12288);
   CHECK(job.model.vocab == 50257);
-  CHECK(job.gpus == 1024);
+  CHECK(job.value("devices") == 1024);
   CHECK(job.plan.nodes == 128);
   CHECK(job.plan.dp == 8);
   CHECK(job.plan.tp == 8);
@@ -93,7 +93,7 @@ TEST_CASE("a Slurm script with quoted arguments and a here-document gives the 17
   CHECK(job.model.hidden == 14336);
   CHECK(job.model.position == PositionEmbedding::alibi);
   CHECK(job.model.embedding_norm == true);
-  CHECK(job.gpus == 384);
+  CHECK(job.value("devices") == 384);
   CHECK(job.plan.nodes == 48);
   CHECK(job.plan.dp == 4);
   CHECK(job.plan.pp == 12);

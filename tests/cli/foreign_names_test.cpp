@@ -48,9 +48,8 @@ TEST_CASE("every number that names tell is one of a job") {
     CHECK_FALSE(table->empty());
     for (const auto& [name, field] : *table) {
       CAPTURE(field);
-      ImportedJob job;
-      REQUIRE(number_field(field, job) != nullptr);
-      CHECK_FALSE(*number_field(field, job));
+      REQUIRE(is_number(field));
+      CHECK_FALSE(number_of(field, ImportedJob()));
     }
   }
 }
@@ -90,12 +89,14 @@ TEST_CASE("a condition of a rule asks for flags, fields, comparisons and alterna
   ImportedJob job = job_with_names();
   job.plan.zero = 3;
   job.plan.precision = Precision::bf16;
-  job.deepspeed = true;
-  job.model_named = "Qwen2-7B-GPTQ";
-  job.said = {{"--fp16", 1}, {"--seq-length", 4096}, {"--max-position-embeddings", 2048}};
-  job.unresolved = {"--nnodes"};
-  job.facts = {{"stack.name", "ours"}};
-  job.marks.trainers = {"levanter"};
+  job.set_flag("deepspeed");
+  job.set("model_named", "Qwen2-7B-GPTQ");
+  job.note("--fp16");
+  job.set_number("--seq-length", 4096);
+  job.set_number("--max-position-embeddings", 2048);
+  job.set_flag("open.--nnodes");
+  job.set("stack.name", "ours");
+  job.set_flag("mark.of.levanter");
   for (const char* condition :
        {"--fp16", "plan.zero", "deepspeed", "plan.zero=3", "plan.zero>2", "4>plan.zero",
         "plan.precision!=fp16", "--seq-length>--max-position-embeddings", "model_named~gptq",

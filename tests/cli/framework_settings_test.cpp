@@ -49,10 +49,10 @@ TEST_CASE("torchtitan's registered configurations are started by its run_train.s
   const ImportedJob job = job_of_files({{"run.sh",
                                          "NGPU=4 MODULE=llama3 CONFIG=\"llama3_8b\" ./run_train.sh "
                                          "--parallelism.tensor_parallel_degree 2\n"}});
-  CHECK(job.torchtitan.trains);
+  CHECK(job.says("torchtitan.trains"));
   CHECK(job.model.layers == 32);
   CHECK(job.plan.tp == 2);
-  CHECK(job.gpus == 4);
+  CHECK(job.value("devices") == 4);
 }
 
 TEST_CASE("a setting that switches off undoes what the configuration switches on") {
@@ -140,10 +140,11 @@ TEST_CASE(
   const std::string parallelism = "parallelism:\n  dp: 4\n  tp: 2\n  tp_mode: REDUCE_SCATTER\n";
   const ImportedJob kept = job_of_yaml(model + parallelism + "  tp_recompute_allgather: false\n");
   CHECK(kept.software == "nanotron-2025");
-  CHECK(kept.keeps_gathers == true);
-  CHECK(job_of_yaml(model + parallelism + "  tp_recompute_allgather: true\n").keeps_gathers ==
-        false);
-  CHECK_FALSE(job_of_yaml(model + parallelism).keeps_gathers);
+  CHECK(kept.flag("keeps_gathers") == true);
+  CHECK(
+      job_of_yaml(model + parallelism + "  tp_recompute_allgather: true\n").flag("keeps_gathers") ==
+      false);
+  CHECK_FALSE(job_of_yaml(model + parallelism).says("keeps_gathers"));
 }
 
 TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a comma") {
@@ -158,7 +159,7 @@ TEST_CASE("GPT-NeoX's YAML in braces may begin with a comment and end with a com
         "{\n  \"vocab-file\": \"gpt2-vocab.json\",\n  \"num_nodes\": 2,\n"
         "  \"num_gpus\": 8,\n}\n"}});
   CHECK(job.model.layers == 24);
-  CHECK(job.gpus == 16);
+  CHECK(job.value("devices") == 16);
   CHECK(job.plan.gbs == 128);
   CHECK(job.plan.pp == 1);
   CHECK(job.model.linear_bias == false);
@@ -304,7 +305,7 @@ TEST_CASE("a container's arguments are a command line") {
       "spec:\n  containers:\n  - command: [\"torchrun\"]\n    args: [\"--nnodes=4\", "
       "\"--nproc_per_node=8\", \"pretrain_gpt.py\", \"--num-layers\", \"24\", \"--hidden-size\", "
       "\"2048\", \"--num-attention-heads\", \"16\"]\n");
-  CHECK(job.gpus == 32);
+  CHECK(job.value("devices") == 32);
   CHECK(job.model.layers == 24);
 }
 
@@ -363,7 +364,7 @@ TEST_CASE("flags as keys of YAML are flags, and take variables that the user giv
   CHECK(job.model.layers == 24);
   CHECK(job.plan.tp == 4);
   CHECK(job.plan.precision == Precision::bf16);
-  CHECK_FALSE(job.deepspeed);
+  CHECK_FALSE(job.says("deepspeed"));
 }
 
 TEST_CASE("GPT-NeoX's words for half precision and for Llama's MLP are read") {
@@ -565,7 +566,7 @@ TEST_CASE("a configuration that a script writes is read, and nodes from so many 
       "--block_size 1024 --per_device_train_batch_size 2\n");
   CHECK(job.plan.zero == 2);
   CHECK(job.plan.precision == Precision::bf16);
-  CHECK(job.gpus == 16);
+  CHECK(job.value("devices") == 16);
   const ImportedJob mail = job_of_script(kSmallLaunch + "\ncat <<END\nSubject: done\n- [\nEND\n");
   CHECK(mail.model.layers == 24);
   CHECK(lists_part(mail.report.left_out, "(here-document): not YAML"));
@@ -611,7 +612,7 @@ TEST_CASE("accelerate's kind of distribution shards, and auto is not fp32") {
       {{"a.yaml", "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 16\n"},
        {"r.sh", "accelerate launch --config_file a.yaml t.py --config_name gpt2-large\n"}});
   CHECK(job.plan.zero == 3);
-  CHECK(job.gpus == 16);
+  CHECK(job.value("devices") == 16);
 }
 
 TEST_CASE("what FSDP shards is not priced by a cluster's stack that shards no gradients") {

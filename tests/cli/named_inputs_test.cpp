@@ -23,7 +23,7 @@ TEST_CASE("contradictions are judged after flags have replaced what files say") 
         "s.sh: 8 devices are not a multiple of tp 8 x pp 16 = 128, which the framework refuses; "
         "--nodes 16 would do");
   const ImportedJob job = job_of_script(kOneNode, {{}, {}, {}, {{"plan.nodes", "128"}}});
-  CHECK(job.gpus == 1024);
+  CHECK(job.value("devices") == 1024);
   CHECK(job.plan.nodes == 128);
   CHECK(job.plan.dp == 8);
   const ImportedJob smaller =

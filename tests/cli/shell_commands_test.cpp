@@ -67,7 +67,7 @@ TEST_CASE("hosts that launchers are given are counted") {
       "--seq-length 64 --vocab-size 50257 --micro-batch-size 1\n";
   const auto devices = [&](const std::string& before) {
     const ImportedJob job = job_of_script(before + "\n" + flags);
-    return std::pair(job.plan.nodes, job.gpus_per_node);
+    return std::pair(job.plan.nodes, job.value("devices_per_node"));
   };
   using Devices = std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>;
   CHECK(devices("W=\"--include=localhost:0,1,2,3\"") == Devices(1, 4));
@@ -168,7 +168,7 @@ TEST_CASE("what is submitted to PBS, Flux and TorchX is asked for on the command
   const ImportedJob job = import_files({outer, inner}, {}).job;
   CHECK(job.model.layers == 40);
   CHECK(job.plan.tp == 4);
-  CHECK(job.gpus == 32);
+  CHECK(job.value("devices") == 32);
   const std::string flags =
       "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
       "--seq-length 64\n";

@@ -372,7 +372,7 @@ TEST_CASE("XTuner's configurations recompute unless told otherwise") {
         "model = dict(type=SupervisedFinetune, llm=dict(pretrained_model_name_or_path="
         "pretrained_model_name_or_path))\n"}});
   CHECK(job.plan.recompute == Recompute::full);
-  CHECK(job.gradient_accumulation_steps == 16);
+  CHECK(job.value("gradient_accumulation_steps") == 16);
 }
 
 TEST_CASE("torchtune trains whatever its configuration is called") {

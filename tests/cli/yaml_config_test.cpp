@@ -46,7 +46,7 @@ model:
   CHECK(job.model.layers == 24);
   CHECK(job.model.hidden == 4096);
   CHECK(job.model.tied_embeddings == false);
-  CHECK(job.gpus == 128);
+  CHECK(job.value("devices") == 128);
   CHECK(job.plan.dp == 64);
   CHECK(job.plan.mbs == 4);
   CHECK(job.plan.gbs == 2048);

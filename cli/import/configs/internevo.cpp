@@ -38,7 +38,7 @@ class Names {
   ConfigValues others() {
     for (const auto& [key, flag] : {std::pair{"overlap_sync_grad", "--overlap-grad-reduce"},
                                     std::pair{"overlap_sync_param", "--overlap-param-gather"}}) {
-      if (take(std::string("hybrid_zero_optimizer.") + key) == "True") job_.said[flag] = 1;
+      if (take(std::string("hybrid_zero_optimizer.") + key) == "True") job_.set(flag, "1");
     }
     // Times and sizes of messages, files and logs.
     for (const char* section : {"ckpt", "monitor", "lr_scheduler", "beta2_scheduler", "adam",
@@ -139,7 +139,7 @@ class Names {
                         std::max(1LL, whole("model.num_chunks").value_or(1));
     const double each = static_cast<double>(*layers) / static_cast<double>(chunks);
     job_.plan.recompute_layers = std::max(1LL, std::llround(each * *share));
-    job_.recomputes_first_layers = true;
+    job_.set_flag("recomputes_first_layers");
   }
 
   /// Megatron's way, with sequences shared out or not, or `isp`: sequences shared out alone, and
@@ -160,7 +160,7 @@ class Names {
     if (parse_integer(ranks).value_or(1) > 1) values_["cp_comm_type"] = "a2a";
     if (weight <= 1) return;
     values_["zero_stage"] = "3";
-    job_.sharding_ranks = weight;
+    job_.set_number("sharding_ranks", weight);
     leave_out(
         fmt::format("parallel.weight {}: weights shared out apart from states; predicted as "
                     "ZeRO 3 shards both",
@@ -176,7 +176,7 @@ class Names {
     if (values_.contains("zero_stage")) return;
     values_["zero_stage"] = all ? "3" : ranks == 1 ? "0" : "1";
     if (!ranks || *ranks <= 0) job_.plan.sharding_group = ShardingGroup::all;
-    if (ranks && *ranks > 1 && *ranks < kMost) job_.sharding_ranks = *ranks;
+    if (ranks && *ranks > 1 && *ranks < kMost) job_.set_number("sharding_ranks", *ranks);
   }
 
   ConfigValues values_;
@@ -191,7 +191,7 @@ bool is_internevo(const ConfigValues& values) {
 }
 
 ConfigValues from_internevo(ConfigValues values, ImportedJob& job) {
-  job.marks.trainers.insert("internevo");
+  job.set_flag("mark.of.internevo");
   return Names(std::move(values), job).others();
 }
 

@@ -19,67 +19,58 @@ namespace {
 
 using How = Assignment::How;
 
-template <class Job, class Visit>
-void each_own_field(Job& job, const Visit& visit) {
-  visit("devices", job.gpus);
-  visit("devices_per_node", job.gpus_per_node);
-  visit("devices_per_task", job.gpus_per_task);
-  visit("tasks", job.tasks);
-  visit("tasks_per_node", job.tasks_per_node);
-  visit("batch_size", job.batch_size);
-  visit("batch_tokens", job.batch_tokens);
-  visit("gradient_accumulation_steps", job.gradient_accumulation_steps);
-  visit("layers_per_chunk", job.layers_per_virtual_stage);
-  visit("first_stage_layers", job.first_stage_layers);
-  visit("last_stage_layers", job.last_stage_layers);
-  visit("optimizer_instances", job.optimizer_instances);
-  visit("sharding_ranks", job.sharding_ranks);
-  visit("sharding_strategy", job.marks.sharding_strategy);
-  visit("query_groups", job.query_groups);
-  visit("padded_vocab", job.padded_vocab);
-  visit("vocab_multiple", job.vocab_multiple);
-  visit("extra_vocab", job.extra_vocab);
-  visit("ffn_multiple", job.ffn_multiple);
-  visit("ffn_halves", job.ffn_halves);
-  visit("ffn_ratio", job.ffn_ratio);
-  visit("shared_experts", job.shared_experts);
-  visit("torchtitan.local_batch", job.torchtitan.local_batch);
-  visit("torchtitan.micro_batch", job.torchtitan.micro_batch);
-  visit("torchtitan.micro_batches", job.torchtitan.micro_batches);
-  visit("torchtitan.replicate", job.torchtitan.replicate);
-  visit("torchtitan.shard", job.torchtitan.shard);
-  visit("torchtitan.layers_per_stage", job.torchtitan.layers_per_stage);
-  visit("moments.first", job.moments[0]);
-  visit("moments.second", job.moments[1]);
-  visit("graphs", job.graphs);
-  visit("graphed", job.graphed);
-  visit("keeps_gathers", job.keeps_gathers);
-  visit("software", job.software);
-  visit("launch", job.launch);
-  visit("capacity_factor", job.capacity_factor);
-  visit("config_precision", job.config_precision);
-  visit("flex_backend", job.marks.flex_backend);
-  visit("flex_dispatcher", job.marks.flex_dispatcher);
-  visit("fully_sharded", job.marks.fully_sharded);
-  visit("own_attention", job.marks.own_attention);
-  visit("grouped_queries", job.grouped_queries);
-  visit("narrowed_mlp", job.narrowed_mlp);
-  visit("recomputes_first_layers", job.recomputes_first_layers);
-  visit("megatron_core", job.megatron_core);
-  visit("deepspeed", job.deepspeed);
-  visit("deepspeed_config", job.deepspeed_config);
-  visit("script", job.script);
-  visit("shape_by_name", job.shape_by_name);
-  visit("yaml_config", job.yaml_config);
-  visit("model_named", job.model_named);
-  visit("yaml_config_file", job.yaml_config_file);
-  visit("deepspeed_config_file", job.deepspeed_config_file);
-  visit("accelerate_file", job.accelerate_file);
-  visit("expert_layers", job.expert_layers);
-  visit("torchtitan.family", job.torchtitan.family);
-  visit("torchtitan.flavour", job.torchtitan.flavour);
-  visit("files_named", job.files_named);
-  visit("tokenizer", job.tokenizer);
+/// Facts that data files may set, by what they hold; a flag that stands for another (`said.--fp16`)
+/// aside.
+constexpr std::string_view kNumbers[] = {"batch_size",
+                                         "batch_tokens",
+                                         "devices",
+                                         "devices_per_node",
+                                         "devices_per_task",
+                                         "extra_vocab",
+                                         "ffn_halves",
+                                         "ffn_multiple",
+                                         "ffn_ratio",
+                                         "first_stage_layers",
+                                         "gradient_accumulation_steps",
+                                         "last_stage_layers",
+                                         "layers_per_chunk",
+                                         "mark.sharding_strategy",
+                                         "optimizer_instances",
+                                         "padded_vocab",
+                                         "query_groups",
+                                         "shared_experts",
+                                         "sharding_ranks",
+                                         "tasks",
+                                         "tasks_per_node",
+                                         "torchtitan.layers_per_stage",
+                                         "torchtitan.local_batch",
+                                         "torchtitan.micro_batch",
+                                         "torchtitan.micro_batches",
+                                         "torchtitan.replicate",
+                                         "torchtitan.shard",
+                                         "vocab_multiple"};
+constexpr std::string_view kSwitches[] = {"deepspeed",
+                                          "deepspeed_config",
+                                          "graphs",
+                                          "grouped_queries",
+                                          "keeps_gathers",
+                                          "mark.flex_dispatcher",
+                                          "mark.fully_sharded",
+                                          "mark.own_attention",
+                                          "megatron_core",
+                                          "narrowed_mlp",
+                                          "recomputes_first_layers",
+                                          "script",
+                                          "shape_by_name",
+                                          "yaml_config"};
+constexpr std::string_view kTexts[] = {
+    "accelerate_file", "deepspeed_config_file", "expert_layers",      "launch",
+    "model_named",     "torchtitan.family",     "torchtitan.flavour", "yaml_config_file"};
+constexpr std::string_view kFormats[] = {"config_precision", "moments.first", "moments.second"};
+
+template <std::size_t count>
+bool has(const std::string_view (&names)[count], std::string_view name) {
+  return std::ranges::find(names, name) != std::end(names);
 }
 
 /// Calls `visit` with the field of that name; false where no job has one.
@@ -101,8 +92,21 @@ bool with_field(Job& job, std::string_view path, const Visit& visit) {
     rest.remove_prefix(kModel.size());
     each_model_field(job.model, try_one);
   } else {
-    each_own_field(job, try_one);
+    try_one("software", job.software);
+    try_one("files_named", job.files_named);
+    try_one("tokenizer", job.tokenizer);
   }
+  return found;
+}
+
+/// Returns the whole number of the plan or the model of that name; null where there is none.
+template <class Job>
+auto with_number(std::string_view field, Job& job) {
+  using Count = std::optional<std::int64_t>;
+  std::conditional_t<std::is_const_v<Job>, const Count, Count>* found = nullptr;
+  (void)with_field(job, field, [&](auto& one) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, Count>) found = &one;
+  });
   return found;
 }
 
@@ -149,16 +153,6 @@ bool set(std::optional<WordSet<Enum>>& field, const Assignment& one) {
   }
   return true;
 }
-bool set(bool& field, const Assignment& one) {
-  const std::optional<bool> value = value_of<bool>(one.value);
-  if (value) field = *value;
-  return value.has_value();
-}
-bool set(std::string& field, const Assignment& one) {
-  if (one.how != How::if_open || field.empty()) field = one.value;
-  return true;
-}
-
 /// A text that is set stands before those that are there, one that is added behind them.
 bool set(std::vector<std::string>& field, const Assignment& one) {
   field.insert(one.how == How::add ? field.end() : field.begin(), one.value);
@@ -195,7 +189,7 @@ bool set_weights(const std::string& word, ImportedJob& job) {
 }
 
 bool set_trainer(const std::string& word, ImportedJob& job) {
-  job.marks.trainers.insert(word);
+  job.set_flag("mark.of." + word);
   return true;
 }
 
@@ -208,6 +202,27 @@ constexpr Computed kComputed[] = {{"products", set_products},
                                   {"split_backward", set_split_backward},
                                   {"weights", set_weights},
                                   {"trainer", set_trainer}};
+
+/// Tests whether data files may give a fact this value.
+bool may_be(std::string_view name, const std::string& value) {
+  if (has(kNumbers, name)) return parse_integer(value).has_value();
+  if (has(kSwitches, name)) return value == "true" || value == "false";
+  if (has(kFormats, name)) return named<Precision>(value).has_value();
+  if (name == "mark.flex_backend") return named<Dispatcher>(value).has_value();
+  if (name == "graphed") return named<GraphedModule>(value).has_value();
+  return has(kTexts, name);
+}
+
+bool set_fact(const Assignment& one, ImportedJob& job) {
+  if (one.how == How::if_open && job.says(one.field)) return true;
+  if (one.value == kTakenBack || one.value.empty()) {
+    job.drop(one.field);
+    return may_be(one.field, one.value) || one.value == kTakenBack;
+  }
+  if (!may_be(one.field, one.value)) return false;
+  job.set(one.field, one.value);
+  return true;
+}
 
 constexpr std::string_view kMixers = "mixers.";
 constexpr std::string_view kSaid = "said.";  // another flag
@@ -223,11 +238,12 @@ bool assign(const Assignment& one, ImportedJob& job) {
     return true;
   }
   if (path.starts_with(kSaid)) {
-    job.said.try_emplace(std::string(path.substr(kSaid.size())), 1);
+    job.note(std::string(path.substr(kSaid.size())));
     return true;
   }
   bool fits = false;
-  return with_field(job, path, [&](auto& field) { fits = set(field, one); }) && fits;
+  const bool field = with_field(job, path, [&](auto& known) { fits = set(known, one); });
+  return field ? fits : set_fact(one, job);
 }
 
 void take_effect(const Effect& effect, ImportedJob& job, const std::string& said) {
@@ -264,7 +280,7 @@ Effect read_effect(const Cursor& text) {
 }
 
 bool is_open(std::string_view field, const ImportedJob& job) {
-  bool open = false;
+  bool open = (is_number(field) || has(kSwitches, field) || has(kTexts, field)) && !job.says(field);
   (void)with_field(job, field, [&](const auto& one) {
     if constexpr (requires { one.has_value(); }) open = !one.has_value();
   });
@@ -278,22 +294,16 @@ std::optional<std::string> text_of(std::string_view name, const ImportedJob& job
       if (one) text = *one ? "true" : "false";
     } else if constexpr (requires { one.has_value(); }) {
       if (one) text = cell_of(*one);
-    } else if constexpr (std::is_same_v<decltype(one), const bool&>) {
-      if (one) text = "true";
-    } else if constexpr (std::is_same_v<decltype(one), const std::string&>) {
-      if (!one.empty()) text = one;
     } else {
       if (!one.empty()) text = one.front();
     }
   });
   if (field) return text;
-  if (const auto said = job.value(name)) return std::to_string(*said);
-  if (const auto* fact = find_name(job.facts, name)) return *fact;
+  if (const std::string* fact = find_name(job.all(), name)) return *fact;
   constexpr std::string_view kOf = "of.";
-  constexpr std::string_view kOpen = "open.";
-  const bool is = (name.starts_with(kOf) && job.is_of(name.substr(kOf.size()))) ||
-                  (name.starts_with(kOpen) && job.unresolved.contains(name.substr(kOpen.size())));
-  return is ? std::optional<std::string>("true") : std::nullopt;
+  return name.starts_with(kOf) && job.is_of(name.substr(kOf.size()))
+             ? std::optional<std::string>("true")
+             : std::nullopt;
 }
 
 std::string filled(std::string_view text, const ImportedJob& job, std::size_t limit) {
@@ -307,12 +317,14 @@ std::string filled(std::string_view text, const ImportedJob& job, std::size_t li
   return all += text;
 }
 
-std::optional<std::int64_t>* number_field(std::string_view field, ImportedJob& job) {
-  std::optional<std::int64_t>* found = nullptr;
-  (void)with_field(job, field, [&](auto& one) {
-    if constexpr (std::is_same_v<decltype(one), std::optional<std::int64_t>&>) found = &one;
-  });
-  return found;
+bool is_number(std::string_view field) {
+  ImportedJob scratch;
+  return has(kNumbers, field) || with_number(field, scratch) != nullptr;
+}
+
+std::optional<std::int64_t> number_of(std::string_view field, const ImportedJob& job) {
+  const auto* const known = with_number(field, job);
+  return known == nullptr ? job.value(field) : *known;
 }
 
 std::string_view spoken(std::string_view field) {

@@ -64,8 +64,7 @@ Rule read_rule(const Cursor& one) {
 }
 
 void check_number(const Cursor& at, const std::string& field) {
-  ImportedJob job;
-  if (number_field(field, job) == nullptr) at.problem("no number of a job is called so");
+  if (!is_number(field)) at.problem("no number of a job is called so");
 }
 
 /// Reads fields of numbers by the flags that set them.

@@ -60,8 +60,9 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
 std::optional<EffectByName> effect_by_name(const ForeignNames& names, const std::string& flag,
                                            const std::string& value) {
   ImportedJob asked;
-  asked.facts = {{"name", own_name(flag)}, {"value", lower_case(value)}};
-  if (is_true(value)) asked.facts.emplace("on", "true");
+  asked.set("name", own_name(flag));
+  asked.set("value", lower_case(value));
+  if (is_true(value)) asked.set_flag("on");
   const std::vector<Rule>* const rules = find_name(names.rules, "names");
   if (rules == nullptr) return std::nullopt;
   const auto rule =
@@ -76,12 +77,13 @@ namespace {
 
 /// Programs that say two batches count the larger one over all devices, those of JAX's meshes any.
 void settle_batch_size(ImportedJob& job) {
-  const Count batch = std::exchange(job.batch_size, std::nullopt);
+  const Count batch = job.value("batch_size");
+  job.drop("batch_size");
   if (!batch) return;
   const Count& each = job.plan.mbs;
   const char* flag = job.says("--train-batch-size") ? "--train-batch-size" : "--batch-size";
   if (job.says("--mesh-dim") || (each && *each > 0 && *batch > *each && *batch % *each == 0)) {
-    if (job.plan.gbs || job.gradient_accumulation_steps.value_or(1) > 1) return;
+    if (job.plan.gbs || job.value("gradient_accumulation_steps").value_or(1) > 1) return;
     job.plan.gbs = batch;
     job.report.assumed.push_back(
         fmt::format("gbs {}: {}, {}", *batch, flag,
@@ -94,7 +96,8 @@ void settle_batch_size(ImportedJob& job) {
 
 /// A batch that is counted in tokens.
 void settle_batch_tokens(ImportedJob& job) {
-  const Count tokens = std::exchange(job.batch_tokens, std::nullopt);
+  const Count tokens = job.value("batch_tokens");
+  job.drop("batch_tokens");
   const std::int64_t length = job.plan.seq_len.value_or(0);
   if (!tokens || job.plan.gbs || length < 1 || *tokens % length != 0) return;
   job.plan.gbs = *tokens / length;
@@ -113,9 +116,9 @@ void take_by_names(ImportedJob& job) {
   // Where the shape is known, a further number with such a name is not guessed.
   const bool known = job.model.layers && job.model.hidden && job.model.heads;
   for (const auto& [flag, value, field] : job.by_names) {
-    Count& target = *number_field(field, job);
-    if (target == value) continue;
-    if (!target && known && is_of_layers(field)) {
+    const Count before = number_of(field, job);
+    if (before == value) continue;
+    if (!before && known && is_of_layers(field)) {
       job.report.left_out.push_back(
           fmt::format("{} {}: unknown, but may change the model, its layout or its memory; "
                       "predicted without it",
@@ -123,14 +126,16 @@ void take_by_names(ImportedJob& job) {
       continue;
     }
     // The launcher's own flags say more of the number of all devices.
-    const bool devices = &target == &job.gpus && (job.gpus_per_node || job.plan.nodes || job.tasks);
-    if (target || devices) {
+    const bool devices =
+        field == "devices" && (job.says("devices_per_node") || job.plan.nodes || job.says("tasks"));
+    if (before || devices) {
       job.report.ignored.push_back(fmt::format("{} {}", flag, value));
       continue;
     }
-    target = value;
-    const bool shape = &target == &job.model.layers || &target == &job.model.hidden;
-    job.shape_by_name = job.shape_by_name || shape;
+    (void)assign(field, std::to_string(value), job);
+    if (field == "model.num_hidden_layers" || field == "model.hidden_size") {
+      job.set_flag("shape_by_name");
+    }
     job.report.assumed.push_back(fmt::format("{} {}: {}, by its name", spoken(field), value, flag));
   }
   job.by_names.clear();

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -23,6 +24,23 @@ namespace {
 
 constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no overflow
 
+/// A setting that nanoGPT's train.py has where nothing says another.
+struct Usual {
+  std::string_view flag, said, field;
+  const char* value;
+};
+constexpr Usual kNanoGpt[] = {
+    {"--num-layers", "n_layer 12", "model.num_hidden_layers", "12"},
+    {"--num-attention-heads", "n_head 12", "model.num_attention_heads", "12"},
+    {"--hidden-size", "n_embd 768", "model.hidden_size", "768"},
+    {"--block-size", "block_size 1024", "plan.seq_len", "1024"},
+    {"--batch-size", "batch_size 12", "plan.mbs", "12"},
+    {"--vocab-size", "vocab_size 50304", "model.vocab_size", "50304"},
+    {"--gradient-accumulation-steps", "gradient_accumulation_steps 40",
+     "gradient_accumulation_steps", "40"},
+    {"--bias", "bias False", "model.bias", "false"},
+    {"--dtype", "dtype bfloat16", "plan.precision", "bf16"}};
+
 }  // namespace
 
 void assume_nanogpt_defaults(ImportedJob& job) {
@@ -30,44 +48,28 @@ void assume_nanogpt_defaults(ImportedJob& job) {
   const bool flags = job.says("--block-size") && job.says("--batch-size");
   if (!config && !flags) return;
   PlanRequest& plan = job.plan;
-  ImportedModel& model = job.model;
   // Its own names of sizes, which no other program takes beside these.
   const bool own = flags && job.says("--num-layers") && !job.says("--vocab-size") &&
                    !job.says("--seq-length") && job.tokenizer.empty();
   if (config || own) {
     std::string assumed;
-    const auto usual = [&](const char* flag, const char* name, auto& field, auto value) {
-      if (field || job.unresolved.contains(flag)) return;
-      field = value;
-      assumed += fmt::format("{}{} {}", assumed.empty() ? "" : ", ", name, value);
-    };
-    usual("--num-layers", "n_layer", model.layers, 12);
-    usual("--num-attention-heads", "n_head", model.heads, 12);
-    usual("--hidden-size", "n_embd", model.hidden, 768);
-    usual("--block-size", "block_size", plan.seq_len, 1024);
-    usual("--batch-size", "batch_size", plan.mbs, 12);
-    usual("--vocab-size", "vocab_size", model.vocab, 50304);
-    if (!plan.gbs)
-      usual("--gradient-accumulation-steps", "gradient_accumulation_steps",
-            job.gradient_accumulation_steps, 40);
-    const auto settle = [&](const char* text, auto& field, auto value) {
-      if (field) return;
-      field = value;
-      assumed += (assumed.empty() ? "" : ", ") + std::string(text);
-    };
-    if (!job.unresolved.contains("--bias")) settle("bias False", model.linear_bias, false);
-    settle("dtype bfloat16", plan.precision, Precision::bf16);
+    for (const Usual& one : kNanoGpt) {
+      const bool known = one.flag == "--gradient-accumulation-steps" && plan.gbs;
+      if (known || !is_open(one.field, job) || job.says("open." + std::string(one.flag))) continue;
+      (void)assign(std::string(one.field), one.value, job);
+      assumed += (assumed.empty() ? "" : ", ") + std::string(one.said);
+    }
     plan.attention = plan.attention.value_or(AttentionKind::flash);
     if (!assumed.empty()) {
       job.report.assumed.push_back(assumed + ": nanoGPT's, as the " +
                                    (config ? "configuration does" : "flags do") + " not say it");
     }
   }
-  const std::int64_t steps = job.gradient_accumulation_steps.value_or(0);
+  const std::int64_t steps = job.value("gradient_accumulation_steps").value_or(0);
   if (plan.gbs || steps < 1 || steps > kMostInBatch || !plan.mbs || *plan.mbs > kMostInBatch)
     return;
   plan.gbs = *plan.mbs * steps;
-  job.gradient_accumulation_steps.reset();
+  job.drop("gradient_accumulation_steps");
   job.report.assumed.push_back(fmt::format(
       "gbs {}: batch_size {} x gradient_accumulation_steps {}, which nanoGPT's train.py "
       "shares out among all ranks",
@@ -78,19 +80,19 @@ namespace {
 
 /// Sets the micro batch: pipelines take one of a rank's sequences at a time unless told otherwise.
 void follow_batches(ImportedJob& job) {
-  const ImportedTorchtitan& said = job.torchtitan;
   PlanRequest& plan = job.plan;
-  const std::int64_t local = said.local_batch.value_or(1);
+  const std::int64_t local = job.value("torchtitan.local_batch").value_or(1);
+  const std::int64_t micro_batches = job.value("torchtitan.micro_batches").value_or(0);
   const bool pipeline = plan.pp.value_or(1) > 1;
   if (!pipeline) {
     plan.mbs = local;
-  } else if (said.micro_batches.value_or(0) > 0 && local % *said.micro_batches == 0) {
-    plan.mbs = local / *said.micro_batches;
+  } else if (micro_batches > 0 && local % micro_batches == 0) {
+    plan.mbs = local / micro_batches;
   } else {
-    plan.mbs = said.micro_batch.value_or(1);
+    plan.mbs = job.value("torchtitan.micro_batch").value_or(1);
   }
   if (*plan.mbs > 0 && !plan.gbs)
-    job.gradient_accumulation_steps = std::max<std::int64_t>(1, local / *plan.mbs);
+    job.set_number("gradient_accumulation_steps", std::max<std::int64_t>(1, local / *plan.mbs));
   if (pipeline && plan.gbs) {
     job.report.assumed.push_back(
         "one pipeline takes the global batch, though ranks may accumulate gradients over several");
@@ -99,15 +101,16 @@ void follow_batches(ImportedJob& job) {
 
 /// Shards over all ranks, or over some of them, which other groups repeat.
 void follow_sharding(ImportedJob& job) {
-  const ImportedTorchtitan& said = job.torchtitan;
   PlanRequest& plan = job.plan;
-  const std::int64_t copies = std::max<std::int64_t>(1, said.replicate.value_or(1));
-  if (said.shard && *said.shard < (1 << 20) && copies < (1 << 20)) plan.dp = copies * *said.shard;
-  if (said.shard == 1) {
+  const std::int64_t copies =
+      std::max<std::int64_t>(1, job.value("torchtitan.replicate").value_or(1));
+  const auto shard = job.value("torchtitan.shard");
+  if (shard && *shard < (1 << 20) && copies < (1 << 20)) plan.dp = copies * *shard;
+  if (shard == 1) {
     plan.zero = 0;
   } else {
     if (!plan.zero) plan.zero = 3;
-    if (copies > 1) job.optimizer_instances = copies;
+    if (copies > 1) job.set_number("optimizer_instances", copies);
   }
 }
 
@@ -124,7 +127,7 @@ void follow_schedule(ImportedJob& job) {
   }
   if (!plan.schedule || !traits(*plan.schedule).interleaved) return;
   plan.vpp = 2;
-  const auto each = job.torchtitan.layers_per_stage;
+  const auto each = job.value("torchtitan.layers_per_stage");
   if (!each || *each < 1 || !job.model.layers || stages > *job.model.layers) return;
   const std::int64_t chunks = (*job.model.layers + 2 + *each - 1) / *each;
   if (chunks % stages == 0) {
@@ -140,18 +143,25 @@ void follow_schedule(ImportedJob& job) {
 }  // namespace
 
 void look_up_flavour(const Library* library, ImportedJob& job) {
-  const ImportedTorchtitan& said = job.torchtitan;
-  if (said.flavour.empty() || job.model.layers) return;
-  job.model_named = said.family + " " + said.flavour;
-  const std::string* model = find_name(job.names->flavours, job.model_named);
+  const std::string& flavour = job.text("torchtitan.flavour");
+  if (flavour.empty() || job.model.layers) return;
+  job.set("model_named", job.text("torchtitan.family") + " " + flavour);
+  const std::string* model = find_name(job.names->flavours, job.text("model_named"));
   if (model == nullptr || library == nullptr) return;
   job.model = imported_model(library->open("models", *model));
   job.model.next_token_layers.reset();  // torchtitan trains without them
-  job.report.read.push_back(fmt::format("{}: model {}", job.model_named, *model));
+  job.report.read.push_back(fmt::format("{}: model {}", job.text("model_named"), *model));
+}
+
+bool is_torchtitan(const ImportedJob& job) {
+  constexpr const char* kSettings[] = {"trains",    "flavour", "local_batch",
+                                       "replicate", "shard",   "micro_batch"};
+  return std::ranges::any_of(kSettings,
+                             [&](const std::string& one) { return job.says("torchtitan." + one); });
 }
 
 void assume_torchtitan_defaults(ImportedJob& job) {
-  if (!job.torchtitan.said()) return;
+  if (!is_torchtitan(job)) return;
   follow_batches(job);
   follow_sharding(job);
   follow_schedule(job);
@@ -183,8 +193,7 @@ constexpr Axis kAxes[] = {{"data", nullptr, true},
 constexpr std::string_view kOtherKeys[] = {"per_device_batch_size", "remat_policy", "quantization"};
 
 std::string value_of(const ImportedJob& job, const std::string& key) {
-  const auto found = job.maxtext.find(key);
-  return found == job.maxtext.end() ? std::string() : found->second;
+  return job.text("maxtext." + key);
 }
 
 /// The degrees of all axes within a node or between nodes; -1, of one of them, is what is left of
@@ -212,7 +221,7 @@ std::vector<std::int64_t> degrees(const ImportedJob& job, const char* where,
 void follow_batch(const ImportedJob& job, std::int64_t devices, PlanRequest& plan) {
   const auto each = parse_number(value_of(job, "per_device_batch_size"));
   if (!each || !(*each > 0 && *each < 1e6) || !plan.dp) return;
-  const double steps = static_cast<double>(job.gradient_accumulation_steps.value_or(1));
+  const double steps = static_cast<double>(job.value("gradient_accumulation_steps").value_or(1));
   const double all = *each * static_cast<double>(devices) * steps;
   if (!plan.gbs) plan.gbs = std::llround(all);
   const double mine = all / steps / static_cast<double>(*plan.dp);
@@ -246,13 +255,14 @@ bool is_maxtext_key(std::string_view key) {
 }
 
 void assume_maxtext_defaults(ImportedJob& job) {
-  const bool batch = job.maxtext.contains("per_device_batch_size");
-  const bool axes = std::ranges::any_of(
-      job.maxtext, [](const auto& one) { return one.first.ends_with("_parallelism"); });
+  const bool batch = job.says("maxtext.per_device_batch_size");
+  const bool axes = std::ranges::any_of(job.all(), [](const auto& one) {
+    return one.first.starts_with("maxtext.") && one.first.ends_with("_parallelism");
+  });
   if (!batch && !axes) return;
   complete_devices(job);
   PlanRequest& plan = job.plan;
-  const auto inside = degrees(job, "ici", "fsdp", job.gpus_per_node);
+  const auto inside = degrees(job, "ici", "fsdp", job.value("devices_per_node"));
   const auto between = degrees(job, "dcn", "data", plan.nodes);
   std::int64_t devices = 1;
   std::int64_t copies = 1;
@@ -275,9 +285,9 @@ void assume_maxtext_defaults(ImportedJob& job) {
       }
     }
     plan.dp = ranks;
-    if (!job.gpus) job.gpus = devices;
+    if (!job.value("devices")) job.set_number("devices", devices);
     if (!plan.zero) plan.zero = shards > 1 ? 3 : 0;
-    if (shards > 1 && copies > 1) job.optimizer_instances = copies;
+    if (shards > 1 && copies > 1) job.set_number("optimizer_instances", copies);
     follow_batch(job, devices, plan);
   }
   follow_recomputation(job);

@@ -18,6 +18,9 @@ void assume_nanogpt_defaults(ImportedJob& job);
 /// `library` has it; else the job names the model alone.
 void look_up_flavour(const Library* library, ImportedJob& job);
 
+/// Tests whether files hold torchtitan's settings.
+bool is_torchtitan(const ImportedJob& job);
+
 /// Derives the plan from torchtitan's settings, and assumes its defaults for those left out. Does
 /// nothing to other jobs.
 void assume_torchtitan_defaults(ImportedJob& job);

@@ -22,17 +22,18 @@ namespace {
 /// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
 /// are accelerate's that switch it on: deepspeed_zero3.yaml.
 void guess_stage(ImportedJob& job) {
-  const std::string_view named = job.accelerate_file;
+  const std::string_view named = job.text("accelerate_file");
   const std::string_view own = named.substr(named.rfind('/') + 1);  // npos + 1 is 0
-  if (!job.plan.zero && !job.deepspeed && own.find("zero") != std::string::npos) {
-    job.deepspeed = true;
-    job.deepspeed_config_file = named;
-  } else if (!job.plan.zero && !job.deepspeed && own.find("fsdp") != std::string::npos) {
+  if (!job.plan.zero && !job.says("deepspeed") && own.find("zero") != std::string::npos) {
+    job.set_flag("deepspeed");
+    job.set("deepspeed_config_file", std::string(named));
+  } else if (!job.plan.zero && !job.says("deepspeed") && own.find("fsdp") != std::string::npos) {
     job.plan.zero = 3;
     job.report.assumed.push_back(fmt::format("ZeRO 3: by the name of {}", printable(named)));
   }
-  const std::string& file = job.deepspeed_config_file;
-  if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
+  const std::string& file = job.text("deepspeed_config_file");
+  if (!job.says("deepspeed") || job.says("deepspeed_config") || job.plan.zero || file.empty())
+    return;
   const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
   for (std::int64_t stage = 0; stage <= 3; ++stage) {
     for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
@@ -58,8 +59,8 @@ void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& j
   for (const Rule& rule : framework.defaults) {
     if (rule.set.empty() || is_its_own == !rule.when.empty() || !applies(rule, job)) continue;
     const std::string& field = rule.set.front().field;
-    const bool elsewhere = (field == "plan.zero" && job.deepspeed) ||
-                           (field == "plan.dispatcher" && job.marks.flex_dispatcher);
+    const bool elsewhere = (field == "plan.zero" && job.says("deepspeed")) ||
+                           (field == "plan.dispatcher" && job.says("mark.flex_dispatcher"));
     if (elsewhere || !is_open(field, job)) continue;
     take_effect(rule.set, job);
     job.report.assumed.push_back(rule.told);
@@ -70,7 +71,7 @@ void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& j
 void assume_trainer_defaults(ImportedJob& job) {
   const auto& frameworks = job.names->frameworks;
   for (const auto& [name, one] : frameworks) {
-    if (job.marks.trainers.contains(name)) assume_defaults(one, true, job);
+    if (job.says("mark.of." + name)) assume_defaults(one, true, job);
   }
   for (const auto& [name, one] : frameworks) {
     if (job.is_of(name)) assume_defaults(one, true, job);
@@ -102,18 +103,18 @@ std::vector<bool> layers_with_experts(std::string text) {
 /// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
 void follow_expert_layers(ImportedJob& job) {
   ImportedExperts& experts = job.model.experts;
-  if (job.expert_layers.empty()) {
+  if (!job.says("expert_layers")) {
     if (job.says("--moe-layer-freq")) {
       job.report.left_out.emplace_back(
           "--moe-layer-freq: has no value here; predicted with experts in all layers");
     }
     return;
   }
-  if (const auto every = parse_integer(job.expert_layers); every && *every > 0) {
+  if (const auto every = parse_integer(job.text("expert_layers")); every && *every > 0) {
     experts.every = *every;
     return;
   }
-  const std::vector<bool> layers = layers_with_experts(job.expert_layers);
+  const std::vector<bool> layers = layers_with_experts(job.text("expert_layers"));
   const auto first = std::ranges::find(layers, true);
   if (first != layers.end()) {
     const auto second = std::find(first + 1, layers.end(), true);
@@ -133,15 +134,15 @@ void follow_expert_layers(ImportedJob& job) {
   }
   job.report.left_out.push_back(
       fmt::format("--moe-layer-freq {} is not read; predicted with experts in all layers",
-                  printable(job.expert_layers)));
+                  printable(job.text("expert_layers"))));
 }
 
 /// Follows which layers have experts, and how wide the shared ones are.
 void follow_experts(ImportedJob& job) {
   ImportedExperts& experts = job.model.experts;
-  if (job.shared_experts && *job.shared_experts < (1 << 10) &&
+  if (job.value("shared_experts") && *job.value("shared_experts") < (1 << 10) &&
       experts.ffn_hidden.value_or(1 << 24) < (1 << 24)) {
-    experts.shared_hidden = *job.shared_experts * *experts.ffn_hidden;
+    experts.shared_hidden = *job.value("shared_experts") * *experts.ffn_hidden;
   }
   follow_expert_layers(job);
 }
@@ -153,19 +154,20 @@ void assume_width(ImportedJob& job) {
   constexpr std::int64_t kMost = 1LL << 24;
   const std::int64_t hidden = model.hidden.value_or(0);
   if (model.ffn_hidden || hidden < 1 || hidden > kMost) return;
-  const std::int64_t multiple = job.ffn_multiple.value_or(0);
+  const std::int64_t multiple = job.value("ffn_multiple").value_or(0);
   const bool is_gated = model.mlp == Mlp::swiglu || model.mlp == Mlp::geglu;
-  if (job.ffn_halves || job.ffn_ratio) {
+  if (job.value("ffn_halves") || job.value("ffn_ratio")) {
     const std::int64_t width =
-        job.ffn_halves.value_or(std::min(job.ffn_ratio.value_or(0), kMost) * hidden);
+        job.value("ffn_halves")
+            .value_or(std::min(job.value("ffn_ratio").value_or(0), kMost) * hidden);
     const bool both = is_gated && !job.says("--expansion-ratio");
     model.ffn_hidden = both ? width / 2 : width;
   } else if (is_gated && multiple > 0 && multiple < kMost) {
     const std::int64_t plain = hidden * 8 / 3;
-    const auto width =
-        static_cast<std::int64_t>(job.ffn_scale.value_or(1) * static_cast<double>(plain));
+    const auto width = static_cast<std::int64_t>(parse_number(job.text("ffn_scale")).value_or(1) *
+                                                 static_cast<double>(plain));
     model.ffn_hidden = (width + multiple - 1) / multiple * multiple;
-  } else if (job.narrowed_mlp) {
+  } else if (job.says("narrowed_mlp")) {
     model.ffn_hidden = hidden * 8 / 3 / 64 * 64;
   }
   if (model.ffn_hidden == 0) model.ffn_hidden.reset();
@@ -173,15 +175,16 @@ void assume_width(ImportedJob& job) {
 
 /// Layers that only fill up stages are none of the model's; the last stage has so many less.
 void drop_idle_layers(ImportedJob& job) {
-  const std::int64_t idle = std::exchange(job.idle_layers, 0);
+  const std::int64_t idle = job.value("idle_layers").value_or(0);
+  job.drop("idle_layers");
   const std::int64_t all = job.model.layers.value_or(0);
   const std::int64_t stages = job.plan.pp.value_or(1);
   if (idle == 0 || all <= idle) return;
   job.model.layers = all - idle;
   job.report.read.push_back(fmt::format("--noop-layers: {} of {} layers do nothing", idle, all));
-  const bool chunked = job.plan.vpp.value_or(1) > 1 || job.layers_per_virtual_stage;
+  const bool chunked = job.plan.vpp.value_or(1) > 1 || job.value("layers_per_chunk");
   if (stages > 1 && !chunked && all % stages == 0 && all / stages > idle) {
-    job.last_stage_layers = all / stages - idle;
+    job.set_number("last_stage_layers", all / stages - idle);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "hw/base/lower_case.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/adapter_targets.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/shape/layer_pattern.hpp"
 
 namespace prequel {
@@ -32,7 +33,7 @@ bool graphs_of(ImportedJob& job, const Words& words) {
     if (!value) return false;
     graphs.add(*value);
   }
-  job.graphed = graphs;
+  job.set("graphed", cell_of(graphs));
   return true;
 }
 
@@ -108,7 +109,7 @@ bool idle_layers(ImportedJob& job, const Words& words) {
       })) {
     return false;
   }
-  job.idle_layers = std::ssize(words);
+  job.set_number("idle_layers", std::ssize(words));
   return true;
 }
 
@@ -268,7 +269,7 @@ bool take_list(const std::string& name, const std::string& flag, Words words, Im
     }
     known = reader->take(job, words);
   }
-  if (known) job.said.try_emplace(flag, 1);
+  if (known) job.note(flag);
   return known;
 }
 
@@ -356,7 +357,7 @@ bool take_objective(const std::string& flag, const std::string& value, ImportedJ
       std::ranges::find(kWords, value, &std::pair<std::string_view, Objective>::first);
   if (found == std::end(kWords)) return false;
   if (found->second != Objective::dpo || !job.plan.objective) job.plan.objective = found->second;
-  job.said.try_emplace(flag, 1);
+  job.note(flag);
   return true;
 }
 
@@ -396,7 +397,7 @@ bool take_tuning(const std::string& name, const std::string& flag, const std::st
   const auto* const reader = std::ranges::find(kTuningReaders, name, &TuningReader::name);
   if (reader == std::end(kTuningReaders)) return false;
   reader->take(flag, said.empty() && reader->stands_alone ? "true" : said, job);
-  job.said.try_emplace(flag, 1);
+  job.note(flag);
   return true;
 }
 
