@@ -88,7 +88,7 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
     job.drop_all(of_files);
   }
   read_flags(file, as_flags(arguments, *job.names), job, NameSource::dump);
-  settle_batches(job);
+  follow_rules("batch sizes", job);
   // A dump has hundreds of arguments that do not matter; naming them helps nobody.
   report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());
   report.left_out.insert(report.left_out.end(), job.report.left_out.begin(),

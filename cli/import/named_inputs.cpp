@@ -11,6 +11,7 @@
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/job/usual_software.hpp"
 #include "models/shape/layer_pattern.hpp"
 #include "models/shape/transformer.hpp"
@@ -92,6 +93,10 @@ class Completion {
     if (!inputs_.software) return;
     const auto& usual = inputs_.software->defaults;
     job_.set("stack.name", inputs_.software->name);
+    job_.set("stack.framework", inputs_.software->framework);
+    const GradientOverlap overlap = inputs_.software->communication.gradient_overlap;
+    job_.set("stack.gradient_overlap", std::string(name(overlap)));
+    if (usual.overlap) job_.set("stack.overlap", cell_of(*usual.overlap));
     const auto note = [&](const char* axis, const auto& value) {
       if (value) job_.set(axis, std::string(name(*value)));
     };
@@ -209,90 +214,13 @@ class Completion {
         job_.plan.zero ? "" : " (until then ZeRO is as the software has it by default)"));
   }
 
-  void overlap_with(Overlapped word) {
-    if (!job_.plan.overlap && inputs_.software) {
-      job_.plan.overlap = inputs_.software->defaults.overlap;
-    }
-    if (!job_.plan.overlap) job_.plan.overlap.emplace();
-    job_.plan.overlap->add(word);
-  }
-
   /// Notes whether gradients are reduced beside passes where the files differ from the stack.
   void follow_overlap() {
     if (names_.replaces("plan.overlap") ||
         names_.replaces("software.communication.gradient_overlap")) {
       return;
     }
-    if (job_.says("deepspeed")) return follow_overlap_comm();
-    const bool megatron = job_.says("--num-layers") || job_.is_of("ms-swift-megatron");
-    if (!inputs_.software || !megatron) return;
-    if (!inputs_.software->framework.starts_with("megatron")) return;
-    const GradientOverlap priced = inputs_.software->communication.gradient_overlap;
-    const bool asked = job_.says("--overlap-grad-reduce");
-    if (asked && priced != GradientOverlap::always) {
-      overlap_with(Overlapped::grads);
-      job_.report.read.emplace_back("--overlap-grad-reduce: plan.overlap has grads");
-    } else if (!asked && priced == GradientOverlap::always) {
-      overlap_with(Overlapped::no_grads);
-      assume("overlap no-grads: no --overlap-grad-reduce");
-    }
-    if (asked && job_.plan.zero.value_or(0) > 0 && !job_.says("--overlap-param-gather")) {
-      overlap_with(Overlapped::no_params);
-      job_.report.read.emplace_back("no --overlap-param-gather: plan.overlap has no-params");
-    }
-  }
-
-  /// DeepSpeed reduces on a stream of its own if `overlap_comm` says so, which it does by itself at
-  /// stage 3 alone (deepspeed/runtime/zero/config.py). Stage 0 reduces all gradients behind the
-  /// last backward pass, whatever is said, and so do its pipelines, which switch it off with a
-  /// warning (deepspeed/runtime/engine.py). Gathers at stage 3 are asynchronous either way.
-  void follow_overlap_comm() {
-    if (!job_.says("deepspeed_config") && !job_.says("overlap_comm"))
-      return;  // the file that says it is missing
-    const std::int64_t stage = job_.plan.zero.value_or(0);
-    const bool pipeline = is_pipeline_module(stage);
-    const bool never = stage == 0 || pipeline;
-    const bool overlaps = !never && job_.flag("overlap_comm").value_or(stage == 3);
-    const char* word = overlaps ? "grads" : "no-grads";
-    if (never && job_.flag("overlap_comm") == true) {
-      assume(
-          fmt::format("overlap_comm true: has no effect {}, where DeepSpeed reduces gradients "
-                      "behind the last backward pass",
-                      pipeline ? "with its pipelines" : "at ZeRO stage 0"));
-    }
-    if (!inputs_.software && !job_.says("overlap_comm")) return;
-    if (overlaps == reduces_beside_by_itself(stage)) return;
-    overlap_with(overlaps ? Overlapped::grads : Overlapped::no_grads);
-    if (job_.flag("overlap_comm") == overlaps) {
-      job_.report.read.push_back(
-          fmt::format("overlap_comm {}: plan.overlap has {}", overlaps, word));
-    } else if (!job_.says("overlap_comm")) {
-      assume(
-          fmt::format("overlap {}: DeepSpeed's at ZeRO stage {}, as no overlap_comm says "
-                      "otherwise",
-                      word, stage));
-    }
-  }
-
-  /// Tests whether DeepSpeed's PipelineModule trains: Megatron-DeepSpeed takes it unless it is told
-  /// not to, GPT-NeoX with one stage, too. It goes with no stage of ZeRO above 1.
-  [[nodiscard]] bool is_pipeline_module(std::int64_t stage) const {
-    if (stage > 1) return false;
-    if (job_.plan.pp.value_or(1) > 1 || job_.value("--pipe-parallel-size").value_or(0) > 0) {
-      return true;
-    }
-    return job_.says("--num-layers") && !job_.says("yaml_config") &&
-           !job_.says("--no-pipeline-parallel");
-  }
-
-  /// Tests whether the stack reduces gradients beside passes where a plan says nothing. States that
-  /// are gathered layer by layer are also reduced so.
-  [[nodiscard]] bool reduces_beside_by_itself(std::int64_t stage) const {
-    if (stage == 3) return true;
-    if (!inputs_.software) return false;
-    const GradientOverlap overlap = inputs_.software->communication.gradient_overlap;
-    return overlap == GradientOverlap::always ||
-           (overlap == GradientOverlap::no_pipeline && job_.plan.pp.value_or(1) == 1);
+    follow_rules(job_.says("deepspeed") ? "overlap of DeepSpeed" : "overlap of Megatron", job_);
   }
 
   ImportedJob& job_;
@@ -366,7 +294,7 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
     // A global batch that is said stays, and is reached in other steps.
     if (plan.gbs && !names.replaces("plan.gbs")) job.drop("gradient_accumulation_steps");
   }
-  complete_devices(job);
+  follow_rules("devices", job);
   if (const NamedInputs inputs = look_up(job, names); inputs.cluster) {
     use_nodes_of(*inputs.cluster, nodes, job);
   }

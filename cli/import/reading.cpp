@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/import/configs/config_templates.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
 #include "cli/import/job/name_files.hpp"
@@ -18,7 +19,6 @@
 #include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
-#include "cli/import/shell/config_templates.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/import/source_files.hpp"
 #include "cli/import/training_programs.hpp"
@@ -67,20 +67,6 @@ void list_environment(const LaunchScript& script, ImportedJob& job) {
     if (!heard || name == "CUDA_LAUNCH_BLOCKING") continue;
     job.report.ignored.push_back(name + "=" + variable.second);
   }
-}
-
-/// DeepSpeed counts those of a node, NeMo's and Megatron-Bridge's scripts all of them, of which
-/// `--gpus-per-node` is the share of one.
-void follow_all_devices(ImportedJob& job) {
-  constexpr std::int64_t kMostOfNode = 16;
-  const auto all = job.value("--num-gpus");
-  if (!all || job.value("devices")) return;
-  const auto each = job.value("--gpus-per-node");
-  if (*all <= each.value_or(kMostOfNode)) return;
-  job.set_number("devices", all);
-  if (job.value("devices_per_node") == all) job.set_number("devices_per_node", each);
-  job.report.assumed.push_back(
-      fmt::format("--num-gpus {}: of all nodes, as none has so many", *all));
 }
 
 /// Assumes what launchers do where no flag gives a number of nodes: one, unless a scheduler knows
@@ -259,7 +245,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   }
   read_launch(script, job);
   list_environment(script, job);
-  follow_all_devices(job);
+  follow_rules("all devices", job);
   if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
   if (job.model.name.empty()) {
     job.model.name = std::filesystem::path(source.file).stem().string();

@@ -56,7 +56,7 @@ TEST_CASE("a DeepSpeed config gives batch sizes, ZeRO stage, offload and precisi
   CHECK(offloaded.plan.offload == Offload::optimizer_params);
   CHECK(offloaded.plan.zero == 3);
   CHECK(offloaded.plan.precision == Precision::fp16);
-  CHECK(offloaded.gradient_accumulation_steps == 8);
+  CHECK(offloaded.value("gradient_accumulation_steps") == 8);
 }
 
 TEST_CASE("what is no text is refused at its first piece, even where it has no end") {

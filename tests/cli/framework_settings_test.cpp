@@ -42,7 +42,7 @@ TEST_CASE("settings of a command line change the configuration, wherever it stan
                                            "model.num_attention_heads=16 model.bias=False\n"}});
   CHECK(alone.model.layers == 24);
   CHECK(alone.model.linear_bias == false);
-  CHECK(alone.gpus == 16);
+  CHECK(alone.value("devices") == 16);
 }
 
 TEST_CASE("torchtitan's registered configurations are started by its run_train.sh, by name") {
@@ -405,13 +405,13 @@ TEST_CASE("what hired machines run is read from their configuration") {
                                          "envs:\n  MICRO: 2\nrun: |\n  cd x\n  " +
                                              launch + "\n"}});
   CHECK(sky.model.layers == 24);
-  CHECK(sky.gpus == 32);
+  CHECK(sky.value("devices") == 32);
   CHECK(sky.plan.mbs == 2);
   const ImportedJob azure = job_of_files(
       {{"a.yml", "$schema: https://x\ncommand: >-\n  " + launch +
                      "\nenvironment_variables:\n  MICRO: 4\nresources:\n  instance_count: 2\n"
                      "distribution:\n  process_count_per_instance: 4\n"}});
-  CHECK(azure.gpus == 8);
+  CHECK(azure.value("devices") == 8);
   CHECK(azure.plan.mbs == 4);
   const ImportedJob pods =
       job_of_files({{"v.yaml",
@@ -419,7 +419,7 @@ TEST_CASE("what hired machines run is read from their configuration") {
                      "            - name: MICRO\n              value: \"3\"\n"
                      "          command: [/bin/bash, -c, \"G=8; " +
                          launch + " --nnodes 2\"]\n"}});
-  CHECK(pods.gpus == 16);
+  CHECK(pods.value("devices") == 16);
   CHECK(pods.plan.mbs == 3);
 }
 
@@ -460,7 +460,7 @@ TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker
       "litgpt pretrain pythia-160m --train.global_batch_size 256 --train.micro_batch_size 8 "
       "--train.max_seq_length 2048 --devices 4\n");
   CHECK(lit.model.layers == 12);
-  CHECK(lit.gpus_per_node == 4);
+  CHECK(lit.value("devices_per_node") == 4);
   CHECK(lit.plan.zero == 3);
   const ImportedJob factory =
       job_of_files({{"r.sh", "NNODES=2 llamafactory-cli train t.yaml\n"},
@@ -473,7 +473,7 @@ TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker
       "NNODES=2 NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-14B --train_type full "
       "--per_device_train_batch_size 1 --max_length 4096 --deepspeed zero3\n");
   CHECK(swift.model.layers == 48);
-  CHECK(swift.gpus == 16);
+  CHECK(swift.value("devices") == 16);
   CHECK(swift.plan.zero == 3);
   const ImportedJob fms = job_of_script(
       "torchrun --nnodes=4 --nproc_per_node=8 main_training_llama.py --model_variant=llama3_8b "
@@ -484,7 +484,7 @@ TEST_CASE("programs by other launchers: torchtune, LitGPT, LLaMA-Factory, docker
   const ImportedJob docker =
       job_of_script("docker run --gpus all image bash -c '" + kSmallLaunch + "'\n");
   CHECK(docker.model.layers == 24);
-  CHECK(docker.gpus == 32);
+  CHECK(docker.value("devices") == 32);
 }
 
 TEST_CASE("what kept a shape from being read is said") {
@@ -580,7 +580,7 @@ TEST_CASE("a configuration that a script writes is read, and nodes from so many 
   CHECK(elastic.plan.zero == 1);
   CHECK(job_of_script("torchrun --nnodes=3:3 " + launch).plan.nodes == 3);
   const std::string beaker = "gantry run --replicas 4 --gpus 8 -- torchrun --nnodes 4:4 " + launch;
-  CHECK(job_of_script(beaker).gpus == 32);
+  CHECK(job_of_script(beaker).value("devices") == 32);
   CHECK(refusal_of_script("torchrun --nnodes=3:x " + launch).find("got \"3:x\"") !=
         std::string::npos);
 }

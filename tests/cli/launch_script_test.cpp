@@ -211,7 +211,7 @@ TEST_CASE("launchers' options in brief, and devices in all of Slurm's spellings"
   }
   const ImportedJob one =
       import_files({folder.with("s.sh", "srun -N 2 --gres=gpu:a100 " + model)}).job;
-  CHECK(one.gpus == 2);
+  CHECK(one.value("devices") == 2);
   CHECK(one.device_type == "a100");
 }
 

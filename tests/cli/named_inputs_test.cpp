@@ -39,7 +39,7 @@ TEST_CASE("degrees that followed from the files' follow anew from the user's") {
   CHECK(job_of_script(script, {{}, {}, {}, {{"plan.tp", "4"}}}).plan.dp == 8);
   CHECK(job_of_script(script, {{}, {}, {}, {{"plan.pp", "32"}}}).plan.dp == 2);
   const ImportedJob by_dp = job_of_script(script, {{}, {}, {}, {{"plan.dp", "8"}}});
-  CHECK(by_dp.gpus == 1024);
+  CHECK(by_dp.value("devices") == 1024);
   CHECK(by_dp.plan.nodes == 128);
 }
 

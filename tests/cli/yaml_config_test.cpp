@@ -302,7 +302,7 @@ TEST_CASE("configurations of trainers go with a config of the model") {
                                 "  fsdp_sharding_strategy: FULL_SHARD\n"),
                     model})
           .job;
-  CHECK(accelerate.gpus == 16);
+  CHECK(accelerate.value("devices") == 16);
   CHECK(accelerate.plan.zero == 3);
   CHECK(accelerate.plan.precision == Precision::bf16);
   CHECK(error_text([&] {

@@ -134,7 +134,7 @@ class Contradictions {
                       flag, value));
       return;
     }
-    const std::int64_t units = pipeline_units(job_);
+    const std::int64_t units = job_.value("pipeline_units").value_or(0);
     const std::string_view counted = units > *job_.model.layers ? " (with embedding and head)" : "";
     if (units % stages != 0) {
       problem(fmt::format("{} {}: {} layers{} are not a multiple of pp {}, which Megatron refuses",

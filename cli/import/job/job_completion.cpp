@@ -18,39 +18,6 @@ namespace {
 constexpr std::int64_t kMostBatch = 1LL << 30;
 constexpr std::int64_t kMostStages = 1LL << 20;
 
-/// Derives global batch, micro batch or accumulation steps from the other two.
-void complete_batches(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const std::int64_t steps = job.value("gradient_accumulation_steps").value_or(1);
-  const std::string in_steps = job.value("gradient_accumulation_steps")
-                                   ? fmt::format("{} accumulation steps", steps)
-                                   : std::string("1 accumulation step (no more are said)");
-  if (!plan.dp || *plan.dp >= kMostBatch || steps < 1 || steps >= kMostBatch) return;
-  if (!plan.gbs && plan.mbs && *plan.mbs < kMostBatch && *plan.dp * *plan.mbs < kMostBatch) {
-    plan.gbs = *plan.dp * *plan.mbs * steps;
-    job.report.assumed.push_back(
-        fmt::format("gbs {}: dp {} x mbs {} x {}", *plan.gbs, *plan.dp, *plan.mbs, in_steps));
-  }
-  // Levanter's ranks take all of their sequences at once unless told otherwise.
-  const bool by_steps = job.value("gradient_accumulation_steps") || job.says("deepspeed_config") ||
-                        job.is_of("levanter");
-  if (!plan.mbs && plan.gbs && by_steps && !job.says("open.train_micro_batch_size_per_gpu")) {
-    const std::int64_t micro_batches = *plan.dp * steps;
-    if (micro_batches < 1 || *plan.gbs < micro_batches || *plan.gbs % micro_batches != 0) return;
-    plan.mbs = *plan.gbs / micro_batches;
-    job.report.assumed.push_back(
-        fmt::format("mbs {}: gbs {} / dp {} / {}", *plan.mbs, *plan.gbs, *plan.dp, in_steps));
-  }
-}
-
-void complete_chunks(ImportedJob& job) {
-  if (job.plan.vpp || !job.value("layers_per_chunk") || !job.model.layers) return;
-  if (job.says("open.--pipeline-model-parallel-size")) return;
-  const std::int64_t stages = std::min(job.plan.pp.value_or(1), kMostStages);
-  const std::int64_t chunk = stages * *job.value("layers_per_chunk");
-  if (chunk > 0 && pipeline_units(job) % chunk == 0) job.plan.vpp = pipeline_units(job) / chunk;
-}
-
 /// Counts the chunks of a layout in letters, or writes one for first and last stages with layers of
 /// their own: the others share the rest.
 void complete_layout(ImportedJob& job) {
@@ -92,11 +59,6 @@ void complete_layout(ImportedJob& job) {
 
 /// Instances of the optimizer hold all of its states each: a node, where there are as many of them.
 void complete_instances(ImportedJob& job) {
-  const std::int64_t all = job.plan.dp.value_or(0);
-  if (const auto ranks = job.value("sharding_ranks"); ranks && *ranks > 0 && all > 0) {
-    if (all <= *ranks) job.plan.sharding_group = ShardingGroup::all;
-    if (all > *ranks && all % *ranks == 0) job.set_number("optimizer_instances", all / *ranks);
-  }
   if (job.value("optimizer_instances").value_or(1) == 1) return;
   PlanRequest& plan = job.plan;
   Plan asked;
@@ -131,91 +93,13 @@ void expect_pattern(const ImportedModel& model) {
   }
 }
 
-/// Sizes of state-space layers that Megatron has by default: heads of twice the hidden size.
-void complete_mixers(ImportedModel& model) {
-  const auto pattern = model.mixers.find("layers_pattern");
-  if (pattern == model.mixers.end() || pattern->second.find('M') == std::string::npos) return;
-  const auto size = [&](const char* key, std::int64_t usual) {
-    const auto found = model.mixers.try_emplace(key, std::to_string(usual)).first;
-    return parse_integer(found->second).value_or(usual);
-  };
-  size("mamba_d_state", 128);
-  size("mamba_n_groups", 8);
-  const std::int64_t head = size("mamba_head_dim", 64);
-  if (model.hidden && head > 0) size("mamba_num_heads", 2 * *model.hidden / head);
-}
-
 }  // namespace
-
-std::int64_t pipeline_units(const ImportedJob& job) {
-  const bool more = job.plan.stage_split == StageSplit::embedding_as_layer;
-  return job.model.layers.value_or(0) + (more ? 2 : 0);
-}
-
-void complete_devices(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const bool of_node = job.value("devices") && job.value("devices") == job.value("--gpus") &&
-                       job.value("devices") == job.value("--nproc-per-node") &&
-                       plan.nodes.value_or(1) > 1;
-  if (of_node) {  // Slurm's counts all of them, other schedulers' do not
-    job.report.assumed.push_back(
-        fmt::format("--gpus {}: of each node, as processes are", *job.value("devices")));
-    job.drop("devices");
-  }
-  if (!job.value("devices") && !plan.nodes && job.value("tasks") && job.value("devices_per_task") &&
-      *job.value("tasks") < kMostBatch && *job.value("devices_per_task") < kMostBatch) {
-    job.set_number("devices", *job.value("tasks") * *job.value("devices_per_task"));
-  }
-  if (!job.value("devices_per_node") && job.value("devices_per_task") &&
-      *job.value("devices_per_task") < kMostBatch &&
-      job.value("tasks_per_node").value_or(1) < kMostBatch) {
-    job.set_number("devices_per_node",
-                   job.value("tasks_per_node").value_or(1) * *job.value("devices_per_task"));
-  }
-  if (!job.value("devices_per_node") && job.value("tasks_per_node").value_or(1) > 1) {
-    job.set_number("devices_per_node", job.value("tasks_per_node"));
-    job.report.assumed.push_back(
-        fmt::format("{} devices a node: one for each task", *job.value("devices_per_node")));
-  }
-  if (!job.value("devices") && plan.nodes && job.value("devices_per_node") &&
-      *plan.nodes < kMostBatch && *job.value("devices_per_node") < kMostBatch) {
-    job.set_number("devices", *plan.nodes * *job.value("devices_per_node"));
-  }
-  if (!plan.nodes && job.value("devices") && job.value("devices_per_node") &&
-      *job.value("devices_per_node") > 0 &&
-      *job.value("devices") % *job.value("devices_per_node") == 0) {
-    plan.nodes = *job.value("devices") / *job.value("devices_per_node");
-  }
-}
 
 void complete(ImportedJob& job) {
   expect_pattern(job.model);
-  complete_mixers(job.model);
-  complete_devices(job);
-  PlanRequest& plan = job.plan;
-  const auto assume = [&](const std::string& text) { job.report.assumed.push_back(text); };
-  const std::int64_t model_parallel = std::min(plan.tp.value_or(1), kMostBatch) *
-                                      std::min(plan.pp.value_or(1), kMostStages) *
-                                      std::min(plan.cp.value_or(1), std::int64_t{1} << 10);
-  if (!plan.dp && job.value("devices") && job.unresolved_degrees().empty() && model_parallel > 0 &&
-      *job.value("devices") % model_parallel == 0 && *job.value("devices") >= model_parallel) {
-    plan.dp = *job.value("devices") / model_parallel;
-    assume(fmt::format("dp {}: {} devices / {} of tp x pp x cp", *plan.dp, *job.value("devices"),
-                       model_parallel));
-  } else if (plan.dp && *plan.dp < kMostBatch && !job.value("devices") && !plan.nodes &&
-             job.unresolved_degrees().empty() && model_parallel < kMostBatch) {
-    job.set_number("devices", *plan.dp * model_parallel);
-    complete_devices(job);
-  }
-  const std::int64_t experts = job.model.experts.count.value_or(0);
-  const bool over_data = job.says("--moe-expert-model-parallelism") && !plan.ep && plan.dp;
-  if (over_data && experts > 0 && *plan.dp > 0 && experts % *plan.dp == 0) {
-    plan.ep = plan.dp;
-    assume(fmt::format("ep {}: that of dp, over which experts are spread", *plan.ep));
-  }
-  complete_batches(job);
+  for (const char* step : {"devices", "degrees", "devices"}) follow_rules(step, job);
   complete_layout(job);
-  complete_chunks(job);
+  follow_rules("chunks", job);
   complete_instances(job);
   follow_rules("completed", job);
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/imported_job.hpp"
+#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
@@ -35,13 +36,16 @@ constexpr std::string_view kNumbers[] = {"batch_size",
                                          "last_stage_layers",
                                          "layers_per_chunk",
                                          "mark.sharding_strategy",
+                                         "model_parallel",
                                          "optimizer_instances",
                                          "padded_vocab",
+                                         "pipeline_units",
                                          "query_groups",
-                                         "shared_experts",
                                          "sharding_ranks",
+                                         "shared_experts",
                                          "tasks",
                                          "tasks_per_node",
+                                         "torchtitan.chunks",
                                          "torchtitan.layers_per_stage",
                                          "torchtitan.local_batch",
                                          "torchtitan.micro_batch",
@@ -59,13 +63,15 @@ constexpr std::string_view kSwitches[] = {"deepspeed",
                                           "mark.own_attention",
                                           "megatron_core",
                                           "narrowed_mlp",
+                                          "pipelines",
                                           "recomputes_first_layers",
                                           "script",
                                           "shape_by_name",
                                           "yaml_config"};
 constexpr std::string_view kTexts[] = {
-    "accelerate_file", "deepspeed_config_file", "expert_layers",      "launch",
-    "model_named",     "torchtitan.family",     "torchtitan.flavour", "yaml_config_file"};
+    "accelerate_file", "batch_flag",  "beside_word",  "deepspeed_config_file", "expert_layers",
+    "launch",          "model_named", "overlap_word", "torchtitan.family",     "torchtitan.flavour",
+    "yaml_config_file"};
 constexpr std::string_view kFormats[] = {"config_precision", "moments.first", "moments.second"};
 
 template <std::size_t count>
@@ -110,13 +116,19 @@ auto with_number(std::string_view field, Job& job) {
   return found;
 }
 
+/// Reads a whole number, or arithmetic of such.
+std::optional<std::int64_t> number(const std::string& text) {
+  if (const auto plain = parse_integer(text)) return plain;
+  return shell_arithmetic(text);
+}
+
 template <class Value>
 std::optional<Value> value_of(const std::string& text) {
   if constexpr (std::is_same_v<Value, bool>) {
     if (text != "true" && text != "false") return std::nullopt;
     return text == "true";
   } else if constexpr (std::is_same_v<Value, std::int64_t>) {
-    return parse_integer(text);
+    return number(text);
   } else if constexpr (std::is_same_v<Value, double>) {
     return parse_number(text);
   } else if constexpr (std::is_same_v<Value, std::string>) {
@@ -205,7 +217,7 @@ constexpr Computed kComputed[] = {{"products", set_products},
 
 /// Tests whether data files may give a fact this value.
 bool may_be(std::string_view name, const std::string& value) {
-  if (has(kNumbers, name)) return parse_integer(value).has_value();
+  if (has(kNumbers, name)) return number(value).has_value();
   if (has(kSwitches, name)) return value == "true" || value == "false";
   if (has(kFormats, name)) return named<Precision>(value).has_value();
   if (name == "mark.flex_backend") return named<Dispatcher>(value).has_value();
@@ -218,6 +230,11 @@ bool set_fact(const Assignment& one, ImportedJob& job) {
   if (one.value == kTakenBack || one.value.empty()) {
     job.drop(one.field);
     return may_be(one.field, one.value) || one.value == kTakenBack;
+  }
+  if (has(kNumbers, one.field)) {
+    const auto value = number(one.value);
+    if (value) job.set_number(one.field, value);
+    return value.has_value();
   }
   if (!may_be(one.field, one.value)) return false;
   job.set(one.field, one.value);
@@ -234,7 +251,10 @@ bool assign(const Assignment& one, ImportedJob& job) {
   const auto* const computed = std::ranges::find(kComputed, path, &Computed::name);
   if (computed != std::end(kComputed)) return computed->set(one.value, job);
   if (path.starts_with(kMixers)) {
-    job.model.mixers[std::string(path.substr(kMixers.size()))] = one.value;
+    const auto size = number(one.value);
+    std::string& mixer = job.model.mixers[std::string(path.substr(kMixers.size()))];
+    if (one.how == How::if_open && !mixer.empty()) return true;
+    mixer = size ? std::to_string(*size) : one.value;
     return true;
   }
   if (path.starts_with(kSaid)) {
@@ -271,7 +291,7 @@ Effect read_effect(const Cursor& text) {
     Assignment& read = effect.emplace_back(
         Assignment{one.substr(0, length), how,
                    equals == std::string::npos ? std::string() : one.substr(equals + 1)});
-    const bool by_field = read.value.starts_with('{');
+    const bool by_field = read.value.find('{') != std::string::npos;
     if (!assign({read.field, read.how, by_field ? std::string(kTakenBack) : read.value}, scratch)) {
       text.problem(fmt::format("{}: no field of a job with such a value", in_quotes(one)));
     }
@@ -300,6 +320,10 @@ std::optional<std::string> text_of(std::string_view name, const ImportedJob& job
   });
   if (field) return text;
   if (const std::string* fact = find_name(job.all(), name)) return *fact;
+  if (name.starts_with(kMixers)) {
+    const auto mixer = job.model.mixers.find(std::string(name.substr(kMixers.size())));
+    return mixer == job.model.mixers.end() ? std::nullopt : std::optional(mixer->second);
+  }
   constexpr std::string_view kOf = "of.";
   return name.starts_with(kOf) && job.is_of(name.substr(kOf.size()))
              ? std::optional<std::string>("true")
@@ -311,7 +335,11 @@ std::string filled(std::string_view text, const ImportedJob& job, std::size_t li
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{')) {
     const std::size_t end = std::min(text.find('}', at), text.size() - 1);
     all += text.substr(0, at);
-    all += printable(text_of(text.substr(at + 1, end - at - 1), job).value_or(""), limit);
+    const std::string_view name = text.substr(at + 1, end - at - 1);
+    const std::size_t colon = std::min(name.find(':'), name.size());
+    const std::string_view usual = name.substr(std::min(colon + 1, name.size()));
+    const auto value = text_of(name.substr(0, colon), job);
+    all += value ? printable(*value, limit) : std::string(usual);
     text.remove_prefix(end + 1);
   }
   return all += text;

@@ -38,7 +38,8 @@ bool is_open(std::string_view field, const ImportedJob& job);
 /// is not resolved.
 std::optional<std::string> text_of(std::string_view name, const ImportedJob& job);
 
-/// Replaces `{plan.tp}` by the value of that field, as a message may show it.
+/// Replaces `{plan.tp}` by the value of that field, as a message may show it, and `{plan.tp:1}` by
+/// 1 where nothing says it.
 std::string filled(std::string_view text, const ImportedJob& job, std::size_t limit = 60);
 
 /// Tests whether a job has a whole number of that name.

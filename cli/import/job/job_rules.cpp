@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/import/job/job_fields.hpp"
+#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/lower_case.hpp"
 
@@ -19,6 +20,9 @@ bool has_part(std::string_view text, std::string_view part) {
 /// Tests one alternative.
 bool is_so(std::string_view text, const ImportedJob& job) {
   if (text.starts_with('!')) return !is_so(text.substr(1), job);
+  if (text.find('{') != std::string_view::npos) {
+    return shell_arithmetic(filled(text, job)).value_or(0) != 0;
+  }
   const std::size_t at = text.find_first_of("=>~");
   if (at == std::string_view::npos) return text_of(text, job).has_value();
   const bool differs = text[at] == '=' && text[at - 1] == '!';

@@ -73,45 +73,6 @@ std::optional<EffectByName> effect_by_name(const ForeignNames& names, const std:
                       filled(set.value, asked), rule->told};
 }
 
-namespace {
-
-/// Programs that say two batches count the larger one over all devices, those of JAX's meshes any.
-void settle_batch_size(ImportedJob& job) {
-  const Count batch = job.value("batch_size");
-  job.drop("batch_size");
-  if (!batch) return;
-  const Count& each = job.plan.mbs;
-  const char* flag = job.says("--train-batch-size") ? "--train-batch-size" : "--batch-size";
-  if (job.says("--mesh-dim") || (each && *each > 0 && *batch > *each && *batch % *each == 0)) {
-    if (job.plan.gbs || job.value("gradient_accumulation_steps").value_or(1) > 1) return;
-    job.plan.gbs = batch;
-    job.report.assumed.push_back(
-        fmt::format("gbs {}: {}, {}", *batch, flag,
-                    each ? "beside a micro batch" : "which is of all devices of a mesh"));
-  } else if (!each) {
-    job.plan.mbs = batch;
-    job.report.assumed.push_back(fmt::format("mbs {}: {}, as of each device", *batch, flag));
-  }
-}
-
-/// A batch that is counted in tokens.
-void settle_batch_tokens(ImportedJob& job) {
-  const Count tokens = job.value("batch_tokens");
-  job.drop("batch_tokens");
-  const std::int64_t length = job.plan.seq_len.value_or(0);
-  if (!tokens || job.plan.gbs || length < 1 || *tokens % length != 0) return;
-  job.plan.gbs = *tokens / length;
-  job.report.assumed.push_back(
-      fmt::format("gbs {}: {} tokens of {} each", *job.plan.gbs, *tokens, length));
-}
-
-}  // namespace
-
-void settle_batches(ImportedJob& job) {
-  settle_batch_size(job);
-  settle_batch_tokens(job);
-}
-
 void take_by_names(ImportedJob& job) {
   // Where the shape is known, a further number with such a name is not guessed.
   const bool known = job.model.layers && job.model.hidden && job.model.heads;
@@ -148,7 +109,7 @@ void take_by_names(ImportedJob& job) {
     job.report.assumed.push_back(fmt::format("{}: {}, by its name", one.what, one.said));
   }
   job.effects_by_name.clear();
-  settle_batches(job);
+  follow_rules("batch sizes", job);
 }
 
 std::string own_name(std::string_view entry) {

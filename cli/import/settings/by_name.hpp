@@ -26,9 +26,6 @@ std::optional<EffectByName> effect_by_name(const ForeignNames& names, const std:
 /// Takes those where nothing that is known says the same, and tells so.
 void take_by_names(ImportedJob& job);
 
-/// Settles a batch that some programs count by the device and some over all, and one in tokens.
-void settle_batches(ImportedJob& job);
-
 /// The name alone of a flag or key, without its section and what stands behind it: `--moe-ffn-size
 /// 4` and `model.moe_ffn_size` are one.
 std::string own_name(std::string_view entry);

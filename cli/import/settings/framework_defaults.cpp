@@ -76,72 +76,6 @@ void assume_nanogpt_defaults(ImportedJob& job) {
       *plan.gbs, *plan.mbs, steps));
 }
 
-namespace {
-
-/// Sets the micro batch: pipelines take one of a rank's sequences at a time unless told otherwise.
-void follow_batches(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const std::int64_t local = job.value("torchtitan.local_batch").value_or(1);
-  const std::int64_t micro_batches = job.value("torchtitan.micro_batches").value_or(0);
-  const bool pipeline = plan.pp.value_or(1) > 1;
-  if (!pipeline) {
-    plan.mbs = local;
-  } else if (micro_batches > 0 && local % micro_batches == 0) {
-    plan.mbs = local / micro_batches;
-  } else {
-    plan.mbs = job.value("torchtitan.micro_batch").value_or(1);
-  }
-  if (*plan.mbs > 0 && !plan.gbs)
-    job.set_number("gradient_accumulation_steps", std::max<std::int64_t>(1, local / *plan.mbs));
-  if (pipeline && plan.gbs) {
-    job.report.assumed.push_back(
-        "one pipeline takes the global batch, though ranks may accumulate gradients over several");
-  }
-}
-
-/// Shards over all ranks, or over some of them, which other groups repeat.
-void follow_sharding(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const std::int64_t copies =
-      std::max<std::int64_t>(1, job.value("torchtitan.replicate").value_or(1));
-  const auto shard = job.value("torchtitan.shard");
-  if (shard && *shard < (1 << 20) && copies < (1 << 20)) plan.dp = copies * *shard;
-  if (shard == 1) {
-    plan.zero = 0;
-  } else {
-    if (!plan.zero) plan.zero = 3;
-    if (copies > 1) job.set_number("optimizer_instances", copies);
-  }
-}
-
-/// Looped schedules hold two chunks a rank unless the layers of one are said; embedding and head
-/// count as a layer each.
-void follow_schedule(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const std::int64_t stages = plan.pp.value_or(1);
-  if (stages <= 1) {
-    plan.schedule.reset();
-    plan.vpp.reset();
-  } else if (!plan.schedule) {
-    plan.schedule = Schedule::one_f_one_b;
-  }
-  if (!plan.schedule || !traits(*plan.schedule).interleaved) return;
-  plan.vpp = 2;
-  const auto each = job.value("torchtitan.layers_per_stage");
-  if (!each || *each < 1 || !job.model.layers || stages > *job.model.layers) return;
-  const std::int64_t chunks = (*job.model.layers + 2 + *each - 1) / *each;
-  if (chunks % stages == 0) {
-    plan.vpp = chunks / stages;
-  } else {
-    job.report.left_out.push_back(
-        fmt::format("pipeline_parallel_layers_per_stage {}: {} chunks are not a multiple of pp {}; "
-                    "predicted with two a stage",
-                    *each, chunks, stages));
-  }
-}
-
-}  // namespace
-
 void look_up_flavour(const Library* library, ImportedJob& job) {
   const std::string& flavour = job.text("torchtitan.flavour");
   if (flavour.empty() || job.model.layers) return;
@@ -161,11 +95,7 @@ bool is_torchtitan(const ImportedJob& job) {
 }
 
 void assume_torchtitan_defaults(ImportedJob& job) {
-  if (!is_torchtitan(job)) return;
-  follow_batches(job);
-  follow_sharding(job);
-  follow_schedule(job);
-  follow_rules("torchtitan", job);
+  if (is_torchtitan(job)) follow_rules("torchtitan", job);
 }
 
 namespace {
@@ -260,7 +190,7 @@ void assume_maxtext_defaults(ImportedJob& job) {
     return one.first.starts_with("maxtext.") && one.first.ends_with("_parallelism");
   });
   if (!batch && !axes) return;
-  complete_devices(job);
+  follow_rules("devices", job);
   PlanRequest& plan = job.plan;
   const auto inside = degrees(job, "ici", "fsdp", job.value("devices_per_node"));
   const auto between = degrees(job, "dcn", "data", plan.nodes);

@@ -195,7 +195,7 @@ void assume_megatron_defaults(ImportedJob& job) {
   follow_rules("configs", job);
   guess_stage(job);
   follow_rules("batches", job);
-  settle_batches(job);
+  follow_rules("batch sizes", job);
   assume_nanogpt_defaults(job);
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);
