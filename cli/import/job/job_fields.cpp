@@ -139,6 +139,7 @@ std::optional<Value> value_of(const std::string& text) {
 }
 
 constexpr std::string_view kTakenBack = "-";
+constexpr std::string_view kMixers = "mixers.";
 constexpr std::size_t kWhole = 1 << 12;  // bytes of a value
 
 template <class Value>
@@ -241,7 +242,17 @@ bool set_fact(const Assignment& one, ImportedJob& job) {
   return true;
 }
 
-constexpr std::string_view kMixers = "mixers.";
+/// Sets the key of a mixer to JSON, or to what arithmetic yields.
+bool set_mixer(const Assignment& one, std::map<std::string, std::string>& mixers) {
+  const std::string key = one.field.substr(kMixers.size());
+  if (one.how == How::if_open && mixers.contains(key)) return true;
+  if (one.value == kTakenBack) return mixers.erase(key), true;
+  const auto size = number(one.value);
+  const bool fails = !size && one.value.find_first_of("0123456789(") == 0;
+  if (!fails) mixers[key] = size ? std::to_string(*size) : one.value;
+  return !fails;
+}
+
 constexpr std::string_view kSaid = "said.";  // another flag
 
 }  // namespace
@@ -250,13 +261,7 @@ bool assign(const Assignment& one, ImportedJob& job) {
   const std::string_view path = one.field;
   const auto* const computed = std::ranges::find(kComputed, path, &Computed::name);
   if (computed != std::end(kComputed)) return computed->set(one.value, job);
-  if (path.starts_with(kMixers)) {
-    const auto size = number(one.value);
-    std::string& mixer = job.model.mixers[std::string(path.substr(kMixers.size()))];
-    if (one.how == How::if_open && !mixer.empty()) return true;
-    mixer = size ? std::to_string(*size) : one.value;
-    return true;
-  }
+  if (path.starts_with(kMixers)) return set_mixer(one, job.model.mixers);
   if (path.starts_with(kSaid)) {
     job.note(std::string(path.substr(kSaid.size())));
     return true;

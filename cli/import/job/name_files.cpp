@@ -63,6 +63,14 @@ Rule read_rule(const Cursor& one) {
   return rule;
 }
 
+/// Reads lists of rules by their names, with what stands before these.
+void read_rules_of(const Cursor& root, std::string_view key, const std::string& before,
+                   ForeignNames::Rules& all) {
+  each_member(root, key, [&](const std::string& name, const Cursor& rules) {
+    for (const Cursor& rule : rules.items()) all[before + name].push_back(read_rule(rule));
+  });
+}
+
 void check_number(const Cursor& at, const std::string& field) {
   if (!is_number(field)) at.problem("no number of a job is called so");
 }
@@ -148,9 +156,14 @@ void read_families(const Document& file, ForeignNames& names) {
   read_texts(root, "families", names.families);
   read_texts(root, "same", names.same_families);
   read_texts(root, "refused", names.refused_families);
-  each_member(root, "mixer_keys", [&](const std::string& key, const Cursor& list) {
-    names.mixer_keys.emplace(key, read_words(list));
-  });
+  for (const auto& [key, all] :
+       {std::pair("size_keys", &names.size_keys), std::pair("model_keys", &names.model_keys),
+        std::pair("mixer_keys", &names.mixer_keys)}) {
+    each_member(root, key, [&keys = *all](const std::string& name, const Cursor& list) {
+      keys.emplace(name, read_words(list));
+    });
+  }
+  read_rules_of(root, "rules", "family ", names.rules);
   file.finish();
 }
 
@@ -190,12 +203,8 @@ void read_tokenizers(const Document& file, ForeignNames& names) {
 void read_rules(const Document& file, ForeignNames& names) {
   const Cursor root = file.root();
   expect_schema(root, "prequel/rules/1");
-  for (const auto& [key, all] :
-       {std::pair("steps", &names.rules), std::pair("values", &names.value_rules)}) {
-    each_member(root, key, [&rules_of = *all](const std::string& name, const Cursor& rules) {
-      for (const Cursor& rule : rules.items()) rules_of[name].push_back(read_rule(rule));
-    });
-  }
+  read_rules_of(root, "steps", "", names.rules);
+  read_rules_of(root, "values", "", names.value_rules);
   file.finish();
 }
 
