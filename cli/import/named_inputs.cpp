@@ -63,7 +63,7 @@ class Completion {
     follow_rules("devices and length", job_);
     const bool megatron = job_.says("--num-layers");  // in a script or a log
     if (!job_.says("script") && !job_.says("deepspeed_config") && !megatron) return;
-    if (job_.says("script")) tell_config();
+    follow_rules("missing configurations", job_);
     follow_rules("precision", job_);
     if (!job_.says("script") && !megatron) {
       follow_overlap();
@@ -192,26 +192,6 @@ class Completion {
                       "share, not {}",
                       kFlag, multiple, usual, tp, rows));
     }
-  }
-
-  /// ms-swift has configurations by the stage, DeepSpeed-Chat makes one.
-  [[nodiscard]] bool has_own_config() const {
-    const bool by_stage = job_.text("deepspeed_config_file").find('.') == std::string::npos;
-    return (job_.is_of("ms-swift") && by_stage) || job_.says("--data-split");
-  }
-
-  void tell_config() {
-    if (job_.says("yaml_config_file") && !job_.says("yaml_config")) {
-      leave_out(fmt::format("{}: not among the files; prequel import SCRIPT CONFIG reads both",
-                            printable(job_.text("yaml_config_file"))));
-    }
-    if (!job_.says("deepspeed") || job_.says("deepspeed_config") || has_own_config()) return;
-    const std::string name = !job_.says("deepspeed_config_file")
-                                 ? std::string("DeepSpeed's config")
-                                 : printable(job_.text("deepspeed_config_file"));
-    leave_out(fmt::format(
-        "{}: not among the files; prequel import SCRIPT CONFIG reads both{}", name,
-        job_.plan.zero ? "" : " (until then ZeRO is as the software has it by default)"));
   }
 
   /// Notes whether gradients are reduced beside passes where the files differ from the stack.

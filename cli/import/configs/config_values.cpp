@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
@@ -208,10 +209,36 @@ void note_bases(const std::string& path, const std::string& value, ImportedJob& 
   }
 }
 
+bool is_marked(const Framework& framework, const ConfigValues& values) {
+  const auto says_all = [&](const std::vector<std::string>& keys) {
+    return std::ranges::all_of(keys, [&](const auto& key) { return values.contains(key); });
+  };
+  return std::ranges::any_of(framework.keys, says_all);
+}
+
+/// Follows the rules of the framework whose configuration this is: they ask for its values
+/// (`config.KEY`) and put others in their place.
+ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
+  constexpr std::string_view kConfig = "config.";
+  for (const auto& [name, framework] : job.names->frameworks) {
+    const std::string step = "config of " + name;
+    if (!job.names->rules.contains(step) || !is_marked(framework, values)) continue;
+    job.set_flag("mark.of." + name);
+    for (const auto& [path, value] : values) job.set(std::string(kConfig) + path, value);
+    follow_rules(step, job);
+    values.clear();
+    for (const auto& [fact, value] : job.all()) {
+      if (fact.starts_with(kConfig)) values.emplace(fact.substr(kConfig.size()), value);
+    }
+    job.drop_all(kConfig);
+  }
+  return values;
+}
+
 }  // namespace
 
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
-  const ConfigValues all = with_settings(own, job.settings, job.script_flags);
+  const ConfigValues all = with_settings(as_others_say(own, job), job.settings, job.script_flags);
   ConfigValues values = all;
   std::erase_if(values, [](const auto& one) { return one.second == "null"; });
   SaidFlags flags;
@@ -294,10 +321,7 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   const std::size_t ignored = job.report.ignored.size();
   read_flags(file, flags, job);
   for (const auto& [name, framework] : job.names->frameworks) {
-    const auto says_all = [&](const std::vector<std::string>& keys) {
-      return std::ranges::all_of(keys, [&](const auto& key) { return values.contains(key); });
-    };
-    if (!std::ranges::any_of(framework.keys, says_all)) continue;
+    if (!is_marked(framework, values)) continue;
     job.set_flag("mark.of." + name);
     if (!framework.model_key.empty()) job.set("model_named", values.at(framework.model_key));
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/imported_job.hpp"
+#include "cli/import/python/python_values.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -33,6 +34,8 @@ constexpr std::string_view kNumbers[] = {"batch_size",
                                          "ffn_ratio",
                                          "first_stage_layers",
                                          "gradient_accumulation_steps",
+                                         "idle_layers",
+                                         "idle_of",
                                          "last_stage_layers",
                                          "layers_per_chunk",
                                          "mark.sharding_strategy",
@@ -68,10 +71,18 @@ constexpr std::string_view kSwitches[] = {"deepspeed",
                                           "script",
                                           "shape_by_name",
                                           "yaml_config"};
-constexpr std::string_view kTexts[] = {
-    "accelerate_file", "batch_flag",  "beside_word",  "deepspeed_config_file", "expert_layers",
-    "launch",          "model_named", "overlap_word", "torchtitan.family",     "torchtitan.flavour",
-    "yaml_config_file"};
+constexpr std::string_view kTexts[] = {"accelerate_file",
+                                       "batch_flag",
+                                       "beside_word",
+                                       "deepspeed_config_file",
+                                       "expert_layers",
+                                       "ffn_scale",
+                                       "launch",
+                                       "model_named",
+                                       "overlap_word",
+                                       "torchtitan.family",
+                                       "torchtitan.flavour",
+                                       "yaml_config_file"};
 constexpr std::string_view kFormats[] = {"config_precision", "moments.first", "moments.second"};
 
 template <std::size_t count>
@@ -116,10 +127,16 @@ auto with_number(std::string_view field, Job& job) {
   return found;
 }
 
-/// Reads a whole number, or arithmetic of such.
+/// Reads a whole number, or arithmetic that yields one: the shell's, or Python's with `int(…)`.
 std::optional<std::int64_t> number(const std::string& text) {
   if (const auto plain = parse_integer(text)) return plain;
-  return shell_arithmetic(text);
+  if (const auto made = shell_arithmetic(text)) return made;
+  const bool calls = text.find('(') != std::string::npos;
+  if (!calls || text.find_first_of("$;\n'\"") != std::string::npos) return std::nullopt;
+  const auto values = python_values("", "value = " + text);
+  const auto made = values.find("value");
+  return made == values.end() ? std::nullopt
+                              : std::optional<std::int64_t>(parse_integer(made->second));
 }
 
 template <class Value>
@@ -216,29 +233,36 @@ constexpr Computed kComputed[] = {{"products", set_products},
                                   {"weights", set_weights},
                                   {"trainer", set_trainer}};
 
+/// Tests whether a fact is a whole number: a flag's is.
+bool is_count(std::string_view name) {
+  return has(kNumbers, name) || name.starts_with("--");
+}
+
 /// Tests whether data files may give a fact this value.
 bool may_be(std::string_view name, const std::string& value) {
-  if (has(kNumbers, name)) return number(value).has_value();
+  if (is_count(name)) return number(value).has_value();
   if (has(kSwitches, name)) return value == "true" || value == "false";
   if (has(kFormats, name)) return named<Precision>(value).has_value();
   if (name == "mark.flex_backend") return named<Dispatcher>(value).has_value();
   if (name == "graphed") return named<GraphedModule>(value).has_value();
-  return has(kTexts, name);
+  return has(kTexts, name) || name.starts_with("config.");
 }
 
 bool set_fact(const Assignment& one, ImportedJob& job) {
   if (one.how == How::if_open && job.says(one.field)) return true;
   if (one.value == kTakenBack || one.value.empty()) {
-    job.drop(one.field);
+    one.field.ends_with(".*") ? job.drop_all(one.field.substr(0, one.field.size() - 1))
+                              : job.drop(one.field);
     return may_be(one.field, one.value) || one.value == kTakenBack;
   }
-  if (has(kNumbers, one.field)) {
+  if (is_count(one.field)) {
     const auto value = number(one.value);
     if (value) job.set_number(one.field, value);
     return value.has_value();
   }
   if (!may_be(one.field, one.value)) return false;
-  job.set(one.field, one.value);
+  const auto made = one.value.find('(') == 0 ? number(one.value) : std::nullopt;
+  made ? job.set_number(one.field, made) : job.set(one.field, one.value);
   return true;
 }
 

@@ -129,6 +129,11 @@ void read_framework(const Document& file, const std::string& name, ForeignNames&
   if (const auto defaults = root.find("defaults")) {
     for (const Cursor& one : defaults->items()) read.defaults.push_back(read_rule(one));
   }
+  if (const auto rules = root.find("config")) {
+    for (const Cursor& one : rules->items()) {
+      names.rules["config of " + name].push_back(read_rule(one));
+    }
+  }
   read_texts(root, "clusters", names.clusters);
   read_texts(root, "flavours", names.flavours);
   read_texts(root, "same_flags", names.same_flags);

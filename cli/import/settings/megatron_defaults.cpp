@@ -137,73 +137,19 @@ void follow_expert_layers(ImportedJob& job) {
                   printable(job.text("expert_layers"))));
 }
 
-/// Follows which layers have experts, and how wide the shared ones are.
-void follow_experts(ImportedJob& job) {
-  ImportedExperts& experts = job.model.experts;
-  if (job.value("shared_experts") && *job.value("shared_experts") < (1 << 10) &&
-      experts.ffn_hidden.value_or(1 << 24) < (1 << 24)) {
-    experts.shared_hidden = *job.value("shared_experts") * *experts.ffn_hidden;
-  }
-  follow_expert_layers(job);
-}
-
-/// The width of an MLP that no flag says. Megatron keeps the parameters of the plain one in a gated
-/// one: two thirds of 4h, a multiple of 64, or the next multiple of what is said.
-void assume_width(ImportedJob& job) {
-  ImportedModel& model = job.model;
-  constexpr std::int64_t kMost = 1LL << 24;
-  const std::int64_t hidden = model.hidden.value_or(0);
-  if (model.ffn_hidden || hidden < 1 || hidden > kMost) return;
-  const std::int64_t multiple = job.value("ffn_multiple").value_or(0);
-  const bool is_gated = model.mlp == Mlp::swiglu || model.mlp == Mlp::geglu;
-  if (job.value("ffn_halves") || job.value("ffn_ratio")) {
-    const std::int64_t width =
-        job.value("ffn_halves")
-            .value_or(std::min(job.value("ffn_ratio").value_or(0), kMost) * hidden);
-    const bool both = is_gated && !job.says("--expansion-ratio");
-    model.ffn_hidden = both ? width / 2 : width;
-  } else if (is_gated && multiple > 0 && multiple < kMost) {
-    const std::int64_t plain = hidden * 8 / 3;
-    const auto width = static_cast<std::int64_t>(parse_number(job.text("ffn_scale")).value_or(1) *
-                                                 static_cast<double>(plain));
-    model.ffn_hidden = (width + multiple - 1) / multiple * multiple;
-  } else if (job.says("narrowed_mlp")) {
-    model.ffn_hidden = hidden * 8 / 3 / 64 * 64;
-  }
-  if (model.ffn_hidden == 0) model.ffn_hidden.reset();
-}
-
-/// Layers that only fill up stages are none of the model's; the last stage has so many less.
-void drop_idle_layers(ImportedJob& job) {
-  const std::int64_t idle = job.value("idle_layers").value_or(0);
-  job.drop("idle_layers");
-  const std::int64_t all = job.model.layers.value_or(0);
-  const std::int64_t stages = job.plan.pp.value_or(1);
-  if (idle == 0 || all <= idle) return;
-  job.model.layers = all - idle;
-  job.report.read.push_back(fmt::format("--noop-layers: {} of {} layers do nothing", idle, all));
-  const bool chunked = job.plan.vpp.value_or(1) > 1 || job.value("layers_per_chunk");
-  if (stages > 1 && !chunked && all % stages == 0 && all / stages > idle) {
-    job.set_number("last_stage_layers", all / stages - idle);
-  }
-}
-
 }  // namespace
 
 void assume_megatron_defaults(ImportedJob& job) {
-  drop_idle_layers(job);
-  follow_rules("configs", job);
+  for (const char* step : {"idle layers", "configs"}) follow_rules(step, job);
   guess_stage(job);
-  follow_rules("batches", job);
-  follow_rules("batch sizes", job);
+  for (const char* step : {"batches", "batch sizes"}) follow_rules(step, job);
   assume_nanogpt_defaults(job);
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);
   assume_trainer_defaults(job);
   follow_rules("trainers", job);
-  follow_experts(job);
-  follow_rules("experts", job);
-  assume_width(job);
+  follow_expert_layers(job);
+  for (const char* step : {"experts", "width"}) follow_rules(step, job);
 }
 
 }  // namespace prequel
