@@ -225,7 +225,7 @@ TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
   CHECK(braces.plan.zero == 1);
   CHECK(braces.plan.precision == Precision::fp16);
   CHECK(braces.plan.recompute == Recompute::full);
-  CHECK(braces.deepspeed);
+  CHECK(braces.says("deepspeed"));
   const ImportedJob lines = job_of_yaml(
       "num-layers: 44\nhidden-size: 6144\nnum-attention-heads: 64\n"
       "pipe-parallel-size: 4\nmodel-parallel-size: 2\n"
