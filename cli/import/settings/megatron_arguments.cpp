@@ -189,11 +189,6 @@ class Arguments {
     take("--precision", value);
     return true;
   }
-  bool several(const std::string& flag, const std::string& value) {
-    if (!several_models(value)) return false;
-    if (!take_objective(flag, value, job_)) tell_several(flag, value);
-    return true;
-  }
   bool train_batch(const std::string& flag, const std::string& value) {
     number(flag, value, flag);
     return true;
@@ -231,33 +226,6 @@ class Arguments {
       }
       at = end + 1;
     }
-    return true;
-  }
-
-  /// Ways to train that take a second model, as LLaMA-Factory, axolotl and ms-swift name them.
-  static bool several_models(std::string_view value) {
-    constexpr std::string_view kWays[] = {"ppo", "grpo", "rloo",   "gkd",  "dpo",   "ipo",
-                                          "kto", "rm",   "reward", "orpo", "simpo", "cpo"};
-    return std::ranges::find(kWays, value) != std::end(kWays);
-  }
-  void tell_several(const std::string& flag, const std::string& value) {
-    if (value == "ppo" || value == "grpo" || value == "rloo") {
-      (void)reinforced(flag, value);
-      return;
-    }
-    if (!seen_.insert("several").second) return;
-    job_.report.left_out.push_back(
-        fmt::format("{} {}: learns from a second model; prequel predicts training one model on the "
-                    "same tokens",
-                    flag, printable(value)));
-  }
-
-  bool reinforced(const std::string& flag, const std::string& value) {
-    if (!seen_.insert("reinforced").second) return true;
-    job_.report.left_out.push_back(
-        fmt::format("{} {}: learns by reinforcement with several models and generated text; "
-                    "prequel predicts training one model on the same tokens",
-                    flag, printable(value)));
     return true;
   }
 
@@ -480,8 +448,6 @@ std::span<const Arguments::NamedReader> Arguments::readers() {
       {"dropout", &Arguments::dropout},
       {"score_dropout", &Arguments::score_dropout},
       {"fsdp", &Arguments::fsdp},
-      {"reinforced", &Arguments::reinforced},
-      {"several_models", &Arguments::several},
       {"torch_dtype", &Arguments::torch_dtype},
       {"train_batch", &Arguments::train_batch},
       {"overrides", &Arguments::overrides}};
