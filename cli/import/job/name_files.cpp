@@ -47,18 +47,23 @@ std::string text_at(const Cursor& root, std::string_view key) {
 
 /// Reads a rule; its line stands under `told`, or under what it is.
 Rule read_rule(const Cursor& one) {
-  constexpr std::pair<const char*, Line> kLines[] = {
+  constexpr std::pair<std::string_view, Line> kLines[] = {
       {"told", Line::assumed}, {"assumed", Line::assumed}, {"left_out", Line::left_out},
       {"read", Line::read},    {"ignored", Line::ignored}, {"refused", Line::refused}};
   Rule rule;
-  rule.when = words_at(one, "when");
-  rule.unless = words_at(one, "unless");
-  if (const auto set = one.find("set")) rule.set = read_effect(*set);
-  for (const auto& [key, line] : kLines) {
-    const auto told = one.find(key);
-    if (!told) continue;
-    rule.line = line;
-    rule.told = told->text();
+  for (const auto& [key, value] : one.members()) {
+    const auto* const line =
+        std::ranges::find_if(kLines, [&](const auto& known) { return known.first == key; });
+    if (line != std::end(kLines)) {
+      rule.line = line->second;
+      rule.told = value.text();
+    } else if (key == "set") {
+      rule.set = read_effect(value);
+    } else if (key == "when" || key == "unless") {
+      (key == "when" ? rule.when : rule.unless) = read_words(value);
+    } else {
+      value.problem("no part of a rule");
+    }
   }
   return rule;
 }
