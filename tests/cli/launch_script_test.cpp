@@ -33,9 +33,9 @@ TEST_CASE("every way to ask for 8 nodes of 8 devices is understood") {
     CHECK(job.model.vocab == 50257);
     CHECK(job.plan.precision == Precision::bf16);
   }
-  CHECK(job_of_fixture("mpirun.sh").gpus == 64);
+  CHECK(job_of_fixture("mpirun.sh").value("devices") == 64);
   CHECK(job_of_fixture("mpirun.sh").plan.dp == 16);
-  CHECK(job_of_fixture("slurm-gres-type.slurm").device_type == "h100");
+  CHECK(job_of_fixture("slurm-gres-type.slurm").text("device_type") == "h100");
 }
 
 TEST_CASE("a Llama script gives grouped queries, a gated MLP and interleaved stages") {
@@ -212,7 +212,7 @@ TEST_CASE("launchers' options in brief, and devices in all of Slurm's spellings"
   const ImportedJob one =
       import_files({folder.with("s.sh", "srun -N 2 --gres=gpu:a100 " + model)}).job;
   CHECK(one.value("devices") == 2);
-  CHECK(one.device_type == "a100");
+  CHECK(one.text("device_type") == "a100");
 }
 
 TEST_CASE("branches whose tests compare what is known are decided") {

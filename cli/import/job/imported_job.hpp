@@ -75,10 +75,10 @@ struct EffectByName {
   std::string what;  ///< for messages
 };
 
-/// What files say, by name: flags and keys as they are spelt (switches as 1), fields of a job that
-/// are neither of its plan nor of its model (`devices_per_node`), marks of the programs that wrote
-/// the files (`mark.fully_sharded`), flags whose value only a run would tell (`open.--nnodes`), and
-/// what rules ask of the user's words and the stack (`user.plan.tp`, `stack.name`).
+/// Words of the files by name: flags and keys as they are spelt (switches as 1), fields of a job
+/// that are neither of its plan nor of its model (`devices_per_node`), marks of the programs that
+/// wrote the files (`mark.fully_sharded`), flags whose value only a run would tell
+/// (`open.--nnodes`), and what rules ask of the user and the stack (`user.plan.tp`, `stack.name`).
 class Facts {
  public:
   [[nodiscard]] bool says(std::string_view name) const { return facts_.find(name) != facts_.end(); }

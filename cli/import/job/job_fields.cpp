@@ -39,6 +39,12 @@ constexpr std::string_view kNumbers[] = {"batch_size",
                                          "last_stage_layers",
                                          "layers_per_chunk",
                                          "mark.sharding_strategy",
+                                         "maxtext.all",
+                                         "maxtext.between",
+                                         "maxtext.copies",
+                                         "maxtext.inside",
+                                         "maxtext.ranks",
+                                         "maxtext.shards",
                                          "model_parallel",
                                          "optimizer_instances",
                                          "padded_vocab",
@@ -65,6 +71,7 @@ constexpr std::string_view kSwitches[] = {"deepspeed",
                                           "mark.fully_sharded",
                                           "mark.own_attention",
                                           "mark.reinforced",
+                                          "maxtext.open",
                                           "megatron_core",
                                           "narrowed_mlp",
                                           "pipelines",
@@ -234,9 +241,9 @@ constexpr Computed kComputed[] = {{"products", set_products},
                                   {"weights", set_weights},
                                   {"trainer", set_trainer}};
 
-/// Tests whether a fact is a whole number: a flag's is.
+/// Tests whether a fact is a whole number: those of flags and of axes of MaxText are.
 bool is_count(std::string_view name) {
-  return has(kNumbers, name) || name.starts_with("--");
+  return has(kNumbers, name) || name.starts_with("--") || name.ends_with("_parallelism");
 }
 
 /// Tests whether data files may give a fact this value.

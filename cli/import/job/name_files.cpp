@@ -61,18 +61,41 @@ Rule read_rule(const Cursor& one) {
       rule.set = read_effect(value);
     } else if (key == "when" || key == "unless") {
       (key == "when" ? rule.when : rule.unless) = read_words(value);
-    } else {
+    } else if (key != "each") {
       value.problem("no part of a rule");
     }
   }
   return rule;
 }
 
+void replace_all(std::string& text, const std::string& word) {
+  for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at)) {
+    text.replace(at, 1, word);
+  }
+}
+
+/// Reads rules; one with `each` stands for as many as that has words, with the word for `#`.
+void read_list_of_rules(const Cursor& list, std::vector<Rule>& rules) {
+  for (const Cursor& one : list.items()) {
+    const auto each = one.find("each");
+    const Rule rule = read_rule(one);
+    if (!each) rules.push_back(rule);
+    for (const std::string& word : each ? read_words(*each) : std::vector<std::string>()) {
+      Rule& with = rules.emplace_back(rule);
+      for (std::string& text : with.when) replace_all(text, word);
+      for (Assignment& set : with.set) {
+        replace_all(set.field, word);
+        replace_all(set.value, word);
+      }
+    }
+  }
+}
+
 /// Reads lists of rules by their names, with what stands before these.
 void read_rules_of(const Cursor& root, std::string_view key, const std::string& before,
                    ForeignNames::Rules& all) {
   each_member(root, key, [&](const std::string& name, const Cursor& rules) {
-    for (const Cursor& rule : rules.items()) all[before + name].push_back(read_rule(rule));
+    read_list_of_rules(rules, all[before + name]);
   });
 }
 
@@ -134,10 +157,8 @@ void read_framework(const Document& file, const std::string& name, ForeignNames&
   if (const auto defaults = root.find("defaults")) {
     for (const Cursor& one : defaults->items()) read.defaults.push_back(read_rule(one));
   }
-  if (const auto rules = root.find("config")) {
-    for (const Cursor& one : rules->items()) {
-      names.rules["config of " + name].push_back(read_rule(one));
-    }
+  for (const auto& [key, step] : {std::pair("config", "config of " + name), {"rules", name}}) {
+    if (const auto rules = root.find(key)) read_list_of_rules(*rules, names.rules[step]);
   }
   read_texts(root, "clusters", names.clusters);
   read_texts(root, "flavours", names.flavours);
