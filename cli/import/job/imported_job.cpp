@@ -23,28 +23,15 @@ constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
 
 /// Keys of the model file that have no field here.
 bool is_mixer_key(std::string_view key) {
-  constexpr std::string_view kKeys[] = {"layers_pattern",
-                                        "layer_types",
-                                        "mtp_layer_types",
-                                        "compression_window",
-                                        "hc_mult",
-                                        "o_groups",
-                                        "o_lora_rank",
-                                        "block_residuals",
-                                        "attention_k_eq_v",
-                                        "attn_output_gate",
-                                        "mtp_use_repeated_layer",
-                                        "other_parameters",
-                                        "moe_router_bias",
-                                        "moe_latent_size",
-                                        "moe_latent_norm",
-                                        "num_hash_layers",
-                                        "num_zero_experts",
-                                        "moe_shortcut"};
+  constexpr std::string_view kKeys =
+      " layers_pattern layer_types mtp_layer_types compression_window hc_mult o_groups o_lora_rank "
+      "block_residuals attention_k_eq_v attn_output_gate mtp_use_repeated_layer other_parameters "
+      "moe_router_bias moe_latent_size moe_latent_norm num_hash_layers num_zero_experts "
+      "moe_shortcut ";
   for (const std::string_view begin : {"mamba_", "linear_", "index_", "swa_"}) {
     if (key.starts_with(begin)) return true;
   }
-  return std::ranges::find(kKeys, key) != std::end(kKeys);
+  return kKeys.find(fmt::format(" {} ", key)) != std::string_view::npos;
 }
 
 template <class T>

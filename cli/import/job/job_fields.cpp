@@ -21,81 +21,28 @@ namespace {
 
 using How = Assignment::How;
 
-/// Facts that data files may set, by what they hold; a flag that stands for another (`said.--fp16`)
-/// aside.
-constexpr std::string_view kNumbers[] = {"batch_size",
-                                         "batch_tokens",
-                                         "devices",
-                                         "devices_per_node",
-                                         "devices_per_task",
-                                         "extra_vocab",
-                                         "ffn_halves",
-                                         "ffn_multiple",
-                                         "ffn_ratio",
-                                         "first_stage_layers",
-                                         "gradient_accumulation_steps",
-                                         "idle_layers",
-                                         "idle_of",
-                                         "last_stage_layers",
-                                         "layers_per_chunk",
-                                         "mark.sharding_strategy",
-                                         "maxtext.all",
-                                         "maxtext.between",
-                                         "maxtext.copies",
-                                         "maxtext.inside",
-                                         "maxtext.ranks",
-                                         "maxtext.shards",
-                                         "model_parallel",
-                                         "optimizer_instances",
-                                         "padded_vocab",
-                                         "pipeline_units",
-                                         "query_groups",
-                                         "sharding_ranks",
-                                         "shared_experts",
-                                         "tasks",
-                                         "tasks_per_node",
-                                         "torchtitan.chunks",
-                                         "torchtitan.layers_per_stage",
-                                         "torchtitan.local_batch",
-                                         "torchtitan.micro_batch",
-                                         "torchtitan.micro_batches",
-                                         "torchtitan.replicate",
-                                         "torchtitan.shard",
-                                         "vocab_multiple"};
-constexpr std::string_view kSwitches[] = {"deepspeed",
-                                          "deepspeed_config",
-                                          "graphs",
-                                          "grouped_queries",
-                                          "keeps_gathers",
-                                          "mark.flex_dispatcher",
-                                          "mark.fully_sharded",
-                                          "mark.own_attention",
-                                          "mark.reinforced",
-                                          "maxtext.open",
-                                          "megatron_core",
-                                          "narrowed_mlp",
-                                          "pipelines",
-                                          "recomputes_first_layers",
-                                          "script",
-                                          "shape_by_name",
-                                          "yaml_config"};
-constexpr std::string_view kTexts[] = {"accelerate_file",
-                                       "batch_flag",
-                                       "beside_word",
-                                       "deepspeed_config_file",
-                                       "expert_layers",
-                                       "ffn_scale",
-                                       "launch",
-                                       "model_named",
-                                       "overlap_word",
-                                       "torchtitan.family",
-                                       "torchtitan.flavour",
-                                       "yaml_config_file"};
-constexpr std::string_view kFormats[] = {"config_precision", "moments.first", "moments.second"};
+/// Facts that data files may set, by what they hold.
+constexpr std::string_view kNumbers =
+    " batch_size batch_tokens devices devices_per_node devices_per_task extra_vocab ffn_halves "
+    "ffn_multiple ffn_ratio first_stage_layers gradient_accumulation_steps idle_layers idle_of "
+    "last_stage_layers layers_per_chunk mark.sharding_strategy maxtext.all maxtext.between "
+    "maxtext.copies maxtext.inside maxtext.ranks maxtext.shards model_parallel "
+    "optimizer_instances padded_vocab pipeline_units query_groups sharding_ranks shared_experts "
+    "tasks tasks_per_node torchtitan.chunks torchtitan.layers_per_stage torchtitan.local_batch "
+    "torchtitan.micro_batch torchtitan.micro_batches torchtitan.replicate torchtitan.shard "
+    "vocab_multiple ";
+constexpr std::string_view kSwitches =
+    " deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
+    "mark.fully_sharded mark.own_attention mark.reinforced maxtext.open megatron_core "
+    "narrowed_mlp pipelines recomputes_first_layers script shape_by_name yaml_config ";
+constexpr std::string_view kTexts =
+    " accelerate_file batch_flag beside_word deepspeed_config_file expert_layers ffn_scale "
+    "launch model_named overlap_word torchtitan.family torchtitan.flavour yaml_config_file ";
+constexpr std::string_view kFormats = " config_precision moments.first moments.second ";
 
-template <std::size_t count>
-bool has(const std::string_view (&names)[count], std::string_view name) {
-  return std::ranges::find(names, name) != std::end(names);
+/// Tests whether a name is among names between blanks.
+bool has(std::string_view names, std::string_view name) {
+  return names.find(fmt::format(" {} ", name)) != std::string_view::npos;
 }
 
 /// Calls `visit` with the field of that name; false where no job has one.
