@@ -232,8 +232,6 @@ bool set_mixer(const Assignment& one, std::map<std::string, std::string>& mixers
   return !fails;
 }
 
-constexpr std::string_view kSaid = "said.";  // another flag
-
 }  // namespace
 
 bool assign(const Assignment& one, ImportedJob& job) {
@@ -241,10 +239,6 @@ bool assign(const Assignment& one, ImportedJob& job) {
   const auto* const computed = std::ranges::find(kComputed, path, &Computed::name);
   if (computed != std::end(kComputed)) return computed->set(one.value, job);
   if (path.starts_with(kMixers)) return set_mixer(one, job.model.mixers);
-  if (path.starts_with(kSaid)) {
-    job.note(std::string(path.substr(kSaid.size())));
-    return true;
-  }
   bool fits = false;
   const bool field = with_field(job, path, [&](auto& known) { fits = set(known, one); });
   return field ? fits : set_fact(one, job);
