@@ -45,9 +45,9 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
     if (key.ends_with("config_file")) all.push_back({value, false, false});
   }
   const bool shape = job.model.layers && job.model.hidden && !job.says("mark.model_overrides");
-  for (const auto& [flag, value] : job.models_perhaps) {
-    if (names.model || shape) break;
-    if (value.ends_with(".json")) all.push_back({value, false, true});
+  for (const ImportedClue& one : job.model_clues) {
+    const bool config = one.rank == ClueRank::flag && one.text.ends_with(".json");
+    if (config && !names.model && !shape) all.push_back({one.text, false, true});
   }
   if (job.says("model_named") && !names.model && !shape) {
     all.push_back({job.text("model_named"), false, true});

@@ -61,18 +61,12 @@ struct ImportedModel {
   std::string spec;  ///< where Megatron finds its layers: a module, and a name in it
 };
 
-/// A number whose flag or key is not known, and the field that its name is of.
-struct NumberByName {
-  std::string flag;
-  std::int64_t value{};
-  std::string field;  ///< job/job_fields.hpp
-};
-
-/// A switch or word whose flag or key is not known, and the field that its name is of.
-struct EffectByName {
-  std::string said;  ///< flag and value
+/// A value whose flag or key is not known, and the field that its name is of.
+struct Guess {
   std::string field, value;
-  std::string what;  ///< for messages
+  bool number{};     ///< a whole number, which knows what it is of better than a switch or a word
+  std::string said;  ///< flag and value
+  std::string told;  ///< for messages: `layers 24: --my-layers`
 };
 
 /// Words of the files by name: flags and keys as they are spelt (switches as 1), fields of a job
@@ -103,9 +97,21 @@ class Facts {
   std::map<std::string, std::string, std::less<>> facts_;
 };
 
-/// A text in which a model may be named that nothing else says; the lower its rank, the likelier.
+/// How likely a text names the model that is trained.
+enum class ClueRank : std::uint8_t {
+  named,
+  flag,  ///< whose name is of models or checkpoints
+  configuration,
+  variable,
+  program,
+  word,
+  tokenizer,
+  file
+};
+
+/// A text in which a model may be named that nothing else says.
 struct ImportedClue {
-  int rank{};
+  ClueRank rank{};
   std::string what;  ///< for messages: a flag, a variable
   std::string text;
   bool names_models{};  ///< as `ModelClue` has it
@@ -122,14 +128,10 @@ struct ImportedJob : Facts {
   std::map<std::string, std::string> settings;
   std::map<std::string, std::string> script_flags;  ///< of scripts, which go over values so named
   std::map<std::string, std::string> environment;   ///< that the user gives
-  /// Flags and keys whose names are of models or checkpoints, with their values: perhaps a model's
-  /// name.
-  std::vector<std::pair<std::string, std::string>> models_perhaps;
   std::vector<ImportedClue> model_clues;
-  /// Numbers of flags that are not known, whose names tell what they are; they count where none
+  /// Values of flags that are not known, whose names tell what they are; they count where none
   /// that is known says the same.
-  std::vector<NumberByName> by_names;
-  std::vector<EffectByName> effects_by_name;
+  std::vector<Guess> guesses;
   std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
   /// Words of a template and what `sed` puts in their place: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;

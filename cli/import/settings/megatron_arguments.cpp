@@ -89,16 +89,16 @@ class Arguments {
   /// which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
     if (auto number = number_by_name(*job_.names, flag, value)) {
-      job_.by_names.push_back(std::move(*number));
+      job_.guesses.push_back(std::move(*number));
       return true;
     }
     if (auto effect = effect_by_name(*job_.names, flag, value)) {
-      job_.effects_by_name.push_back(std::move(*effect));
+      job_.guesses.push_back(std::move(*effect));
       return true;
     }
     note_file(flag, value);
     if (!value.empty() && has_part(flag, job_.names->words_of("model_flags"))) {
-      job_.models_perhaps.emplace_back(flag, value);
+      job_.model_clues.push_back({ClueRank::flag, flag, value, true});
     }
     return false;
   }
