@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/job/job_completion.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"

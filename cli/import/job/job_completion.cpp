@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/job_rules.hpp"
-#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "models/plan/groups.hpp"

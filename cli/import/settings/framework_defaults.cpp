@@ -1,22 +1,15 @@
 #include "cli/import/settings/framework_defaults.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "cli/import/job/job_completion.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
-#include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "hw/base/text.hpp"
-#include "hw/base/words.hpp"
-#include "models/axes/schedules.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {

@@ -29,8 +29,8 @@ void assume_torchtitan_defaults(ImportedJob& job);
 /// reads it.
 bool is_maxtext_key(std::string_view key);
 
-/// Derives degrees, batches, sharding and recomputation from the keys that were noted
-/// (`ImportedJob::maxtext`), with the defaults of MaxText's base.yml.
+/// Derives degrees, batches, sharding and recomputation from the keys that were noted (facts
+/// `maxtext.KEY`), with the defaults of MaxText's base.yml.
 void assume_maxtext_defaults(ImportedJob& job);
 
 /// Fills in what Megatron does where no flag asks for anything else: no recomputation, ZeRO 0
