@@ -23,6 +23,7 @@
 #include "cli/flags/job_flags.hpp"
 #include "cli/flags/parse_problem.hpp"
 #include "cli/flags/parsers.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/mcp/server.hpp"
 #include "cli/predict/predict_options.hpp"
 #include "cli/search/search_options.hpp"
@@ -189,7 +190,12 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
     fmt::print("{}", text.str());
     return exit;
   } catch (const CLI::ParseError& error) {
-    print_problems(common, {parse_problem(app, error) + "\nprequel --help shows how to call it"});
+    const auto names = [&] {
+      const Library library(common.data_directories);
+      return names_of_library(&library);
+    };
+    print_problems(common, {parse_problem(app, error, {argv, argv + argc}, names) +
+                            "\nprequel --help shows how to call it"});
     return kExitBadInput;
   } catch (const InputError& error) {
     print_problems(common, problems_in_flags(error));

@@ -121,6 +121,12 @@ class Cells {
     return std::nullopt;
   }
 
+  /// A share of the peak; one that a table rounds to 0 says nothing.
+  std::optional<double> share(const std::string& column) {
+    if (parse_number(text(column)) == 0.0) return std::nullopt;
+    return positive(column);
+  }
+
   template <class Enum, std::size_t N>
   std::optional<Enum> choice(const std::string& column,
                              const std::array<std::string_view, N>& names) {
@@ -292,8 +298,8 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   run.clock_ghz = cells.positive("clock_ghz");
   run.sec_per_iter = cells.positive("sec_per_iter");
   run.tflops_per_gpu = cells.positive("tflops_per_gpu");
-  run.mfu = cells.positive("mfu");
-  run.hfu = cells.positive("hfu");
+  run.mfu = cells.share("mfu");
+  run.hfu = cells.share("hfu");
   run.mem_gib = cells.positive("mem_gib");
   if (run.mem_gib) *run.mem_gib *= unit_in_gib(cells.text("mem_kind"));
   run.memory_kind = memory_kind(cells.text("mem_kind"));

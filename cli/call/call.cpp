@@ -16,7 +16,9 @@
 
 #include "cli/call/call_commands.hpp"
 #include "cli/flags/call_text.hpp"
+#include "cli/flags/foreign_flag.hpp"
 #include "cli/flags/parse_problem.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/json/json.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"
@@ -170,7 +172,11 @@ std::string hint_of(CLI::App& command, const std::string& said) {
     if (is_meant(*option, words_of_name(said))) meant.push_back(in_quotes(name));
   }
   const std::string near = did_you_mean(said, names);
-  if (!near.empty() || meant.empty()) return near;
+  if (!near.empty()) return near;
+  if (meant.empty()) {  // as another program calls it
+    const std::string here = said_here(*names_of_library(nullptr), "--" + said, "");
+    return here.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(here.substr(2)));
+  }
   return fmt::format(" (did you mean {}?)", fmt::join(meant, ", "));
 }
 

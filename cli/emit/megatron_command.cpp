@@ -320,6 +320,9 @@ class MegatronCommand {
     } else if (plan_.vpp > 1) {
       line("--num-virtual-stages-per-pipeline-rank", plan_.vpp);
     }
+    if (plan_.vpp > 1 && plan_.vpp_group > 0 && !deepspeed_) {
+      line("--microbatch-group-size-per-virtual-pipeline-stage", plan_.vpp_group);
+    }
     add_order();
   }
 

@@ -1,9 +1,14 @@
 #include "cli/flags/parse_problem.hpp"
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "cli/flags/foreign_flag.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
@@ -27,16 +32,64 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
-/// Words that the parser did not understand, without those that are values of unknown options.
-std::vector<std::string> unknown_words(const CLI::App& app) {
-  std::vector<std::string> words;
+/// A word that the parser did not understand, with the value behind it if it is an option.
+struct UnknownWord {
+  std::string word, value;
+};
+
+/// The value behind an option in a command line; the empty text where there is none.
+std::string value_behind(const std::vector<std::string>& line, const std::string& option) {
+  const auto found = std::ranges::find(line, option);
+  if (found == line.end() || found + 1 == line.end() || (found + 1)->starts_with("-")) return {};
+  return *(found + 1);
+}
+
+std::vector<UnknownWord> unknown_words(const CLI::App& app, const std::vector<std::string>& line) {
+  std::vector<UnknownWord> words;
   bool after_option = false;
   for (const std::string& word : app.remaining(true)) {
     const bool option = word.starts_with("-");
-    if (option || !after_option) words.push_back(word);
-    after_option = option && word.find('=') == std::string::npos;
+    const std::size_t equals = word.find('=');
+    const bool with_value = option && equals != std::string::npos;
+    if (with_value) {
+      words.push_back({word.substr(0, equals), word.substr(equals + 1)});
+    } else if (option) {
+      words.push_back({word, value_behind(line, word)});
+    } else if (!after_option) {
+      words.push_back({word, ""});
+    }
+    after_option = option && !with_value;
   }
   return words;
+}
+
+/// Words in which people ask, and the flag that answers.
+struct Meant {
+  std::string_view asked, flag;
+};
+constexpr Meant kMeant[] = {{"--gpu", "--cluster"},      {"--accelerator", "--cluster"},
+                            {"--hardware", "--cluster"}, {"--framework", "--software"},
+                            {"--backend", "--software"}, {"--days", "--within"},
+                            {"--deadline", "--within"},  {"--cost", "--price"},
+                            {"--budget", "--price"},     {"--output", "--report"},
+                            {"-o", "--report"},          {"--dataset", "--tokens"},
+                            {"--fsdp", "--zero"},        {"--num-gpus", "--gpus"},
+                            {"--hours", "--tokens"}};
+
+/// ` (did you mean …?)` for an unknown option; the empty text where nothing is like it.
+std::string hint_of(const UnknownWord& unknown, const std::vector<std::string>& known,
+                    const std::function<std::shared_ptr<const ForeignNames>()>& names) {
+  if (unknown.word == "true" || unknown.word == "false") return " (switches take no value)";
+  const auto meant = std::ranges::find(kMeant, unknown.word, &Meant::asked);
+  if (meant != std::end(kMeant) && std::ranges::find(known, meant->flag) != known.end()) {
+    return fmt::format(" (did you mean {}?)", in_quotes(std::string(meant->flag)));
+  }
+  const bool plans = std::ranges::find(known, "--mbs") != known.end();
+  if (names && plans && unknown.word.starts_with("--")) {
+    const std::string here = said_here(*names(), unknown.word, unknown.value);
+    if (!here.empty()) return fmt::format(" (did you mean {}?)", in_quotes(here));
+  }
+  return did_you_mean(unknown.word, known);
 }
 
 /// "Could not convert: --worst = a", as all other refusals are worded. Options that convert are
@@ -52,7 +105,9 @@ std::string not_a_number(const std::string& what) {
 
 }  // namespace
 
-std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
+std::string parse_problem(const CLI::App& app, const CLI::ParseError& error,
+                          const std::vector<std::string>& line,
+                          const std::function<std::shared_ptr<const ForeignNames>()>& names) {
   const CLI::App& command = chosen_command(app);
   const std::vector<std::string> commands = command_names(command);
   const std::string choice = fmt::format("; the commands are {}", fmt::join(commands, ", "));
@@ -61,13 +116,13 @@ std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
     for (const CLI::Option* option : level->get_options()) {
       for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
     }
+    if (&command == &app) break;  // its options once
   }
   std::string text;
-  for (const std::string& word : unknown_words(app)) {
-    const bool is_command = !commands.empty() && !word.starts_with("-");
-    text +=
-        fmt::format("{}{}: unknown{}{}", text.empty() ? "" : "\n", printable(word),
-                    did_you_mean(word.substr(0, word.find('=')), known), is_command ? choice : "");
+  for (const UnknownWord& unknown : unknown_words(app, line)) {
+    const bool is_command = !commands.empty() && !unknown.word.starts_with("-");
+    text += fmt::format("{}{}: unknown{}{}", text.empty() ? "" : "\n", printable(unknown.word),
+                        hint_of(unknown, known, names), is_command ? choice : "");
   }
   if (!text.empty()) return text;
   const std::string what = error.what();

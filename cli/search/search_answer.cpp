@@ -326,14 +326,14 @@ std::string recommendation_words(const SearchAnswer& answer, const Recommendatio
     text +=
         fmt::format(" If it runs out of memory, take rank {}, {}: {:.2f} s, {:.1f} GiB.",
                     *what.fallback + 1, layout_text(other.plan), other.sec_per_iter, gib(other));
-  } else {
+  } else if (plans.size() > 1) {
     text += " None of the others needs less memory.";
   }
   if (what.measure.size() == 2) {
     text += fmt::format(
         " Measure ranks {} and {} on a few nodes: the prediction cannot tell which is faster.",
         what.measure[0] + 1, what.measure[1] + 1);
-  } else {
+  } else if (plans.size() > 1) {
     text += " None of the others is likely to be faster.";
   }
   return text;

@@ -78,7 +78,7 @@ std::string layout_text(const Plan& plan) {
   if (plan.recompute == Recompute::selective && !plan.recompute_modules.empty()) {
     text += " (" + cell_of(plan.recompute_modules) + ")";
   }
-  if (plan.sequence_parallel) text += " sequence-parallel";
+  if (plan.sequence_parallel && plan.tp > 1) text += " sequence-parallel";
   if (plan.offload != Offload::none) text += fmt::format(" offload {}", name(plan.offload));
   if (!plan.layout.empty()) text += " layout " + plan.layout;
   return text;

@@ -322,7 +322,11 @@
   function problemNodes(problem) {
     return [problem, ...remedies(problem).map(([name, value]) => {
       const button = element("button", { type: "button" }, `Use ${name} ${value}`);
-      button.addEventListener("click", () => { set(name, value); showFields(); });
+      button.addEventListener("click", () => {
+        if (name === "nodes") values.delete("gpus");  // which would say how many nodes there are
+        set(name, value);
+        showFields();
+      });
       return button;
     })];
   }

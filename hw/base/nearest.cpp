@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {
@@ -17,6 +18,14 @@ namespace {
 
 constexpr std::size_t kLeastBeginning = 2;  // letters that say something about a name
 constexpr std::size_t kMostNamed = 4;
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
@@ -81,6 +90,122 @@ std::vector<std::string> named_with(std::string_view word,
   return named;
 }
 
+/// The parts of a name with numbers: "llama-3.1-70b" is a llama of generation 3.1 with 70 billion.
+struct NumberedName {
+  std::vector<std::string> words;  ///< in small letters
+  std::optional<double> generation, size;
+
+  bool operator==(const NumberedName&) const = default;
+};
+
+/// Returns how many of a unit's thing the letter behind a number says, in billions; 0: no unit.
+double unit_at(std::string_view name, std::size_t at) {
+  if (at >= name.size()) return 0;
+  if (at + 1 < name.size() && (is_letter(name[at + 1]) || is_digit(name[at + 1]))) return 0;
+  const char unit = lower(name[at]);
+  return unit == 'b' ? 1 : unit == 'm' ? 1e-3 : unit == 't' ? 1e3 : 0;
+}
+
+NumberedName numbered(std::string_view name) {
+  NumberedName parts;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t begin = at;
+    if (is_letter(name[at])) {
+      while (at < name.size() && is_letter(name[at])) ++at;
+      std::string word(name.substr(begin, at - begin));
+      std::ranges::transform(word, word.begin(), lower);
+      parts.words.push_back(std::move(word));
+    } else if (is_digit(name[at])) {
+      const auto continues = [&] {
+        const bool point = name[at] == '.' && at + 1 < name.size() && is_digit(name[at + 1]);
+        return is_digit(name[at]) || point;
+      };
+      while (at < name.size() && continues()) ++at;
+      const auto number = parse_number(std::string(name.substr(begin, at - begin)));
+      if (!number) continue;  // 1.2.3
+      if (const double unit = unit_at(name, at); unit > 0) {
+        if (!parts.size) parts.size = *number * unit;
+        ++at;
+      } else if (!parts.generation) {
+        parts.generation = *number;
+      } else if (!parts.size) {
+        parts.size = *number;
+      }
+    } else {
+      ++at;
+    }
+  }
+  return parts;
+}
+
+double distance_of(double a, double b) {
+  return std::max(a, b) - std::min(a, b);
+}
+
+/// "bloom-176b" of "bloom-176", whose number does not go on.
+bool goes_on(std::string_view word, std::string_view name) {
+  return begins(word, name) && name.size() > word.size() && !is_digit(name[word.size()]);
+}
+
+/// The candidates of the word's family that are nearest in generation, and then the one that is
+/// nearest in size: "llama4-scout" and "llama-3.1-70b" of "llama-4-70b".
+std::vector<std::string> named_by_numbers(std::string_view word,
+                                          const std::vector<std::string>& candidates) {
+  constexpr double kNoSize = 1e9;  // beyond any ratio of sizes
+  const NumberedName asked = numbered(word);
+  if (asked.words.empty() || (!asked.generation && !asked.size)) return {};
+  if (auto named = named_with(word, candidates, goes_on); !named.empty()) return named;
+  struct Likeness {
+    std::string name;
+    NumberedName parts;
+    std::ptrdiff_t missing, extra;  ///< words
+    double generation, size;        ///< distances
+    std::size_t edits;
+  };
+  std::vector<Likeness> family;
+  for (const std::string& name : candidates) {
+    NumberedName parts = numbered(name);
+    if (parts.words.empty() || parts.words.front() != asked.words.front()) continue;
+    const auto absent = [](const NumberedName& from, const NumberedName& in) {
+      return std::ranges::count_if(from.words, [&](const std::string& one) {
+        return std::ranges::find(in.words, one) == in.words.end();
+      });
+    };
+    double size = asked.size ? kNoSize : 0;
+    if (asked.size && parts.size && *asked.size > 0 && *parts.size > 0) {
+      size = std::max(*asked.size / *parts.size, *parts.size / *asked.size) - 1;
+    }
+    const double generation =
+        asked.generation ? distance_of(*asked.generation, parts.generation.value_or(1)) : 0;
+    family.push_back({name, parts, absent(asked, parts), absent(parts, asked), generation, size,
+                      edit_distance(word, name)});
+  }
+  if (family.empty()) return {};
+  const std::ptrdiff_t least = std::ranges::min_element(family, {}, &Likeness::missing)->missing;
+  std::erase_if(family, [&](const Likeness& one) { return one.missing > least; });
+  const auto by_generation = [](const Likeness& one) {
+    return std::tuple(one.generation, one.size, one.extra, one.edits, one.name);
+  };
+  const auto by_size = [](const Likeness& one) {
+    return std::tuple(one.size, one.generation, one.extra, one.edits, one.name);
+  };
+  std::ranges::sort(family, {}, by_generation);
+  std::vector<const Likeness*> chosen;
+  const auto choose = [&](const Likeness& one) {
+    const auto same = [&](const Likeness* other) { return other->parts == one.parts; };
+    if (std::ranges::none_of(chosen, same)) chosen.push_back(&one);
+  };
+  for (const Likeness& one : family) {
+    const Likeness& first = family.front();
+    if (one.generation != first.generation || one.size != first.size || chosen.size() == 2) break;
+    choose(one);
+  }
+  choose(*std::ranges::min_element(family, {}, by_size));
+  std::vector<std::string> names;
+  for (const Likeness* one : chosen) names.push_back(one->name);
+  return names;
+}
+
 /// ` (did you mean "x", "y"?)`, or the empty text.
 std::string listed(const std::vector<std::string>& names) {
   std::vector<std::string> quoted;
@@ -117,6 +242,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
       return named;
     }
   }
+  if (std::string named = listed(named_by_numbers(word, candidates)); !named.empty()) return named;
   if (const auto meant = nearest(word, candidates)) {
     return " (did you mean " + in_quotes(*meant) + "?)";
   }

@@ -16,7 +16,8 @@ std::optional<std::string> nearest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 
 /// ` (did you mean "x"?)`, or the empty text: names of which the word is a part ("h100" of
-/// "dgx-h100"), else the nearest one, else those that begin with it.
+/// "dgx-h100"), else those of its family that are nearest by their numbers ("qwen3-8b" and
+/// "qwen2.5-7b" of "qwen3-7b"), else the nearest one, else those that begin with it.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace prequel

@@ -55,8 +55,13 @@ WordSet<AdapterTarget> named_targets(const std::string& text) {
   WordSet<AdapterTarget> groups;
   std::istringstream in(plain);
   for (std::string word; in >> word && word != "or";) {
-    const auto known =
-        std::ranges::find_if(kModules, [&](const auto& each) { return each.first == word; });
+    const auto named_so = [](std::string_view name) {
+      return std::ranges::find_if(kModules, [&](const auto& each) { return each.first == name; });
+    };
+    auto known = named_so(word);
+    if (known == kModules.end()) {  // self_attn.q_proj; npos + 1 is 0
+      known = named_so(std::string_view(word).substr(word.rfind('.') + 1));
+    }
     const auto target =
         known != kModules.end() ? std::optional(known->second) : named<AdapterTarget>(word);
     if (target) (*target >= attention ? groups : modules).add(*target);

@@ -23,10 +23,11 @@ namespace prequel {
 template <template <class...> class Box>
 struct AxisValues {
   Box<std::int64_t> nodes, dp, tp, pp, cp, ep;
-  Box<std::int64_t> vpp;       ///< model chunks per pipeline stage
-  Box<std::int64_t> mbs, gbs;  ///< micro batch, global batch: sequences
-  Box<std::int64_t> seq_len;   ///< tokens
-  Box<std::int64_t> zero;      ///< ZeRO stage
+  Box<std::int64_t> vpp;        ///< model chunks per pipeline stage
+  Box<std::int64_t> vpp_group;  ///< micro batches that pass a chunk in a row; 0: as many as stages
+  Box<std::int64_t> mbs, gbs;   ///< micro batch, global batch: sequences
+  Box<std::int64_t> seq_len;    ///< tokens
+  Box<std::int64_t> zero;       ///< ZeRO stage
   Box<Offload> offload;
   Box<Recompute> recompute;
   Box<std::int64_t> recompute_layers;  ///< full recompute keeps the input of every n-th layer
@@ -212,6 +213,9 @@ inline constexpr std::tuple kPlanAxes(
              "expert-parallel degree", AxisUse::searched, RankRole::in_stage},
     PlanAxis{"vpp", []<class Of>(Of*) { return &Of::vpp; }, kDegree, "",
              "model chunks per pipeline stage", AxisUse::searched},
+    PlanAxis{"vpp_group", []<class Of>(Of*) { return &Of::vpp_group; }, kLayers,
+             "microbatch-group-size-per-virtual-pipeline-stage",
+             "micro batches that pass a chunk in a row (0: as many as stages)", AxisUse::usual},
     PlanAxis{"mbs", []<class Of>(Of*) { return &Of::mbs; }, kRanks, "micro-batch-size",
              "micro batch, sequences", AxisUse::searched},
     PlanAxis{"gbs", []<class Of>(Of*) { return &Of::gbs; }, kSize, "global-batch-size",

@@ -27,7 +27,18 @@ std::string stages_problem(Schedule schedule, std::int64_t pp, std::int64_t vpp)
   return {};
 }
 
+std::string group_problem(Schedule schedule, std::int64_t pp, std::int64_t group) {
+  if (!traits(schedule).interleaved || group == 0 || group >= pp) return {};
+  return fmt::format(
+      "schedule {} needs groups of pp micro batches or more, but they are of {}; {} would do",
+      name(schedule), group, pp);
+}
+
 std::string text_of(const Rounds& rounds) {
+  if (rounds.rest > 0) {
+    return fmt::format("groups of {}, of which the last may have pp {} or more", rounds.unit,
+                       rounds.rest);
+  }
   if (rounds.unit == 1) return fmt::format("numbers of {} or more", rounds.least);
   const std::string unit = fmt::format("multiples of {}", rounds.unit);
   return rounds.least > rounds.unit ? fmt::format("{}, {} or more", unit, rounds.least) : unit;

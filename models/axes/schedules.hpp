@@ -58,24 +58,33 @@ constexpr ScheduleTraits traits(Schedule schedule) {
 /// can.
 std::string stages_problem(Schedule schedule, std::int64_t pp, std::int64_t vpp);
 
-/// How many micro batches a schedule takes: multiples of `unit`, at least `least`.
+/// How many micro batches a schedule takes: multiples of `unit`, at least `least`. Where there is a
+/// `rest`, so many or more may be left for the last group.
 struct Rounds {
-  std::int64_t unit{1}, least{1};
+  std::int64_t unit{1}, least{1}, rest{};
 
-  [[nodiscard]] bool take(std::int64_t count) const { return count % unit == 0 && count >= least; }
+  [[nodiscard]] bool take(std::int64_t count) const { return next(count) == count; }
   /// The first count that it takes from `count` on.
   [[nodiscard]] std::int64_t next(std::int64_t count) const {
-    return std::max((count + unit - 1) / unit * unit, least);
+    const std::int64_t left = count % unit;
+    const std::int64_t more = left == 0 ? 0 : (rest > 0 ? std::max(left, rest) : unit) - left;
+    return std::max(count + more, least);
   }
 };
 
 /// "multiples of 2, 8 or more".
 std::string text_of(const Rounds& rounds);
 
-/// Interleaved 1F1B: as many as stages (Narayanan et al. 2021, section 2.2). DualPipe: as many from
-/// each end; it, DualPipe-V and ZB-2p need enough to fill the pipeline.
-constexpr Rounds rounds(Schedule schedule, std::int64_t pp) {
+/// Why micro batches cannot go round `pp` stages in groups of `group`, and what would do; empty if
+/// they can.
+std::string group_problem(Schedule schedule, std::int64_t pp, std::int64_t group);
+
+/// Interleaved 1F1B: groups of as many as stages (Narayanan et al. 2021, section 2.2) or of more,
+/// of which the last still fills the pipeline (Megatron-Core). DualPipe: as many from each end; it,
+/// DualPipe-V and ZB-2p need enough to fill the pipeline.
+constexpr Rounds rounds(Schedule schedule, std::int64_t pp, std::int64_t group = 0) {
   const ScheduleTraits its = traits(schedule);
+  if (its.interleaved && group > 0) return {group, group, pp};
   if (its.interleaved) return {pp, pp};
   if (its.pairs) return {its.mirrored ? 2 : 1, 2 * pp};
   if (schedule == Schedule::zb_2p) return {1, 2 * pp - 1};

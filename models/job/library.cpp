@@ -422,6 +422,8 @@ Document Library::find(const std::string& kind, const std::string& name,
   const std::string own_name = kind == "models" ? name.substr(name.rfind('/') + 1) : name;
   std::string nearest =
       kind == "clusters" ? hint_at(usual_machine(name, find("stand_ins", "machines", from))) : "";
+  if (kind == "jobs" && model_file(name)) nearest = "; a model is called so";
+  if (kind == "jobs" && (name == "true" || name == "false")) nearest = "; switches take no value";
   if (nearest.empty()) nearest = did_you_mean(own_name, names(kind));
   if (name.find(',') != std::string::npos) {
     throw InputError(from, in_quotes(name) + " is a list; one " + singular(kind) +

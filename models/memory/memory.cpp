@@ -114,13 +114,15 @@ double updated_copies(const Plan& plan, const MemoryStack& stack, double moment)
 /// The load of one model chunk of a stage for each micro batch between its passes, and the load
 /// beside that while it computes.
 struct ChunkLoad {
-  double kept{};        ///< activations of its layers
-  double waiting{};     ///< of `kept`, what the loss keeps until its backward begins
-  double offloaded{};   ///< that wait in host memory instead
-  double in_transit{};  ///< most of these that are on their way
-  double loss{};        ///< most of the loss, with what it keeps
-  double layer{};       ///< most of a layer's backward: what is repeated, and gradients
-  double received{};    ///< the input that another stage sent, where the stack keeps it apart
+  double kept{};          ///< activations of its layers
+  double waiting{};       ///< of `kept`, what the loss keeps until its backward begins
+  double offloaded{};     ///< that wait in host memory instead
+  double in_transit{};    ///< most of these that are on their way
+  double loss{};          ///< most of the loss, with what it keeps
+  double layer{};         ///< most of a layer's backward: what is repeated, and gradients
+  double received{};      ///< the input that another stage sent, where the stack keeps it apart
+  double gathered{};      ///< inputs that tensor ranks gather
+  double placeholders{};  ///< for gradients of weights, of the block that has most
 };
 
 /// Bytes of the most that a loss holds of the logits of one head.
@@ -133,7 +135,7 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
   const double vocab = real(head_outputs(model, plan.tp, software.vocab_multiple));
   const double logits = tokens * vocab;
   const bool in_place = software.kernels.transformer_engine;
-  const double whole = stack.logit_bytes.of(plan.compile);
+  const double whole = stack.most_of_logit(plan.compile, plan.tp);
   switch (plan.loss) {
     case LossForm::whole: break;
     case LossForm::compiled:
@@ -180,6 +182,8 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
       }
       if (weight.input > 0) blocks += count;  // a detached one keeps nothing
       load.offloaded += real(count) * weight.offloaded;
+      load.gathered += real(count) * weight.gathered;
+      load.placeholders = std::max(load.placeholders, weight.placeholders);
       if (!full) load.kept += real(count) * stack.activation_factor * weight.kept;
       if (weight.whole > heaviest.whole) heaviest = weight;
       load.layer = std::max(load.layer, weight.working);
@@ -219,6 +223,7 @@ struct Fullest {
   double activations{};
   double live{};  ///< of the chunk that computes
   double offloaded{};
+  double gathered{};  ///< inputs that tensor ranks gathered, whose blocks wait for another stream
 };
 
 Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
@@ -236,17 +241,22 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
   // Micro batches that wait for the stage count as much as those that it holds.
   const std::int64_t extra = plan.pp > 1 ? stack.extra_pipeline_buffers : 0;
   const std::int64_t most = plan.micro_batches() * plan.vpp;
-  Fullest fullest{-1, 0, 0};
+  // Micro batches whose gathered inputs have come back: two in pipelines, counted on nanotron's
+  // runs of 2 to 16 stages (docs/physics.md).
+  const double returned = plan.pp > 1 ? 2 : 0;
+  Fullest fullest{-1, 0, 0, 0};
   for (const ChunkMoment& moment : moments) {
     const ChunkLoad computing =
         moment.computing == ChunkMoment::kNone ? ChunkLoad{} : loads[moment.computing];
     double kept = 0;
     double offloaded = 0;
+    double gathered = 0;
     std::int64_t pairs = 0;
     for (std::size_t chunk = 0; chunk < loads.size(); ++chunk) {
       const auto held = real(moment.held[chunk]);
       kept += held * (loads[chunk].kept + loads[chunk].received);
       offloaded += held * loads[chunk].offloaded;
+      gathered += (held - returned) * loads[chunk].gathered;
       pairs += moment.held[chunk];
     }
     const double ahead = real(std::max<std::int64_t>(0, std::min(extra, most - pairs)));
@@ -258,9 +268,44 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
     kept += in_transit;
     offloaded -= in_transit;
     const double live = std::max(computing.loss, computing.layer);
-    if (kept + live > fullest.activations + fullest.live) fullest = {kept, live, offloaded};
+    if (kept + live > fullest.activations + fullest.live) {
+      fullest = {kept, live, offloaded, std::max(0.0, gathered)};
+    }
   }
   return fullest;
+}
+
+}  // namespace
+
+namespace {
+
+/// Bytes of the inputs that tensor ranks gather for a block's forward pass, whole on each.
+double gathered_inputs(const Layer& block) {
+  double bytes = 0;
+  for (const LayerPiece& piece : block.pieces) {
+    const auto* one = std::get_if<LayerCollective>(&piece.what);
+    if (one == nullptr || one->axis != GroupAxis::tensor) continue;
+    if (one->forward == CollectiveOp::all_gather) bytes += one->bytes.value;
+  }
+  return bytes;
+}
+
+/// Bytes of what autograd is handed in place of gradients of weights, which products have added to
+/// their sums: a tensor in 16 bits for each shape, kept for all layers (Transformer Engine's
+/// get_dummy_wgrad, from memory).
+double placeholders(const Layer& block) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> shapes;
+  for (const LayerPiece& piece : block.pieces) {
+    const auto* matrix = std::get_if<LinearLayer>(&piece.what);
+    if (matrix != nullptr && piece.learns) shapes.emplace_back(matrix->outputs, matrix->inputs);
+  }
+  std::ranges::sort(shapes);
+  double elements = 0;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (i > 0 && shapes[i] == shapes[i - 1]) continue;
+    elements += real(shapes[i].first * shapes[i].second);
+  }
+  return bytes_per_element(Precision::bf16) * elements;
 }
 
 }  // namespace
@@ -286,6 +331,8 @@ PartWeights part_weights(const Transformer& model, const LayerContent& layers,
     weights[part].repeated = weights[part].whole - kept_bytes(block, layers.repeated);
     weights[part].kept = weights[part].whole - repeated * weights[part].repeated;
     weights[part].input = block.input;
+    weights[part].gathered = gathered_inputs(block);
+    if (software.kernels.transformer_engine) weights[part].placeholders = placeholders(block);
     weights[part].checkpoint = block.saved_input;
     weights[part].kept -= repeated * (block.input - block.saved_input);
     const auto offloaded = [&](WordSet<Module> modules) {
@@ -447,6 +494,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
     always += 2 * bytes_per_element(activation_precision(plan)) *
               real(layer_setting(plan).tokens()) * real(model.hidden);
   }
+  always += std::ranges::max(loads, {}, &ChunkLoad::placeholders).placeholders;
   const double gathered =
       gathered_bytes(weights, plan, software, chunks_of_stage, parameters, learning,
                      mean_weight_bytes(plan, parameters, learning, states.gathered));
@@ -487,7 +535,10 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   const double shorter = varies ? fullest.activations + fullest.live : 0.0;
   const double freed =
       std::max({std::min(loss, last_layer), std::min(passes, after_passes), shorter});
-  memory.allocator_cache = stack.allocator_cache + Bytes{share * freed};
+  // Inputs that are gathered again are not kept, but their blocks wait for the stream that read
+  // them, while the host runs ahead.
+  const double late = stack.keeps_gathers ? 0.0 : stack.gathered_cache_share * fullest.gathered;
+  memory.allocator_cache = stack.allocator_cache + Bytes{share * freed + late};
   memory.framework = stack.framework + memory.allocator_cache;
   if (plan.tp > 1 || plan.pp > 1) memory.framework += stack.parallel_framework;
   return memory;

@@ -100,13 +100,15 @@ struct StageParameters {
 struct PartWeight {
   PartParameters parameters;  ///< whole tensors, as `part_parameters` counts them
   /// Activations of one micro batch of a block, on one rank, bytes.
-  double whole{};       ///< everything that the backward pass reads
-  double working{};     ///< most that one of its kernels reads and writes beside that, backward
-  double kept{};        ///< of that, what is not computed again; a mean where blocks differ
-  double repeated{};    ///< what is computed again, in a block that it is in
-  double input{};       ///< that of the block alone
-  double checkpoint{};  ///< of it, what full recompute keeps
-  double offloaded{};   ///< what waits in host memory instead; a mean where blocks differ
+  double whole{};         ///< everything that the backward pass reads
+  double working{};       ///< most that one of its kernels reads and writes beside that, backward
+  double kept{};          ///< of that, what is not computed again; a mean where blocks differ
+  double repeated{};      ///< what is computed again, in a block that it is in
+  double input{};         ///< that of the block alone
+  double checkpoint{};    ///< of it, what full recompute keeps
+  double offloaded{};     ///< what waits in host memory instead; a mean where blocks differ
+  double gathered{};      ///< inputs that tensor ranks gather forward
+  double placeholders{};  ///< for gradients of weights that are in their sums already
 };
 using PartWeights = PerPart<PartWeight>;
 

@@ -105,6 +105,9 @@ class IdleRequests {
   [[nodiscard]] std::string_view why_idle(std::string_view axis) const {
     if (axis == "cp_comm" && plan_.cp == 1) return "with cp 1";
     if ((axis == "schedule" || axis == "stage_split") && plan_.pp == 1) return "with pp 1";
+    if (axis == "vpp_group" && !traits(plan_.schedule).interleaved) {
+      return "without an interleaved schedule";
+    }
     if (axis == "router_balance" && !model_.has_experts()) return "without experts";
     if (axis == "dispatcher" && !exchanges_tokens(plan_, model_)) {
       return model_.has_experts() ? "with ep 1" : "without experts";

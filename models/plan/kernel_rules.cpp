@@ -99,7 +99,8 @@ void check_activation_store(Ruling& its) {
           "fp8_activation_store: is for SwiGLU, which {} has not; leaving it out would do",
           its.model.name);
     });
-  } else if (its.model.has_experts() && repeats_expert_activation(its.plan)) {
+  } else if (its.model.has_experts() && repeats_expert_activation(its.plan) &&
+             its.software.kernels.transformer_engine) {
     its.warn(
         "fp8_activation_store: of the experts no effect with recompute module moe_act, which keeps "
         "their inputs whole in {}",

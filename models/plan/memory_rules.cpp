@@ -108,7 +108,7 @@ void check_loss(Ruling& its) {
   if (!its.request.loss) return;
   const MemoryStack& stack = its.software.memory;
   const double narrow = 2 * bytes_per_element(activation_precision(its.plan));
-  const double whole = stack.logit_bytes.of(its.plan.compile);
+  const double whole = stack.most_of_logit(its.plan.compile, its.plan.tp);
   const bool alike =
       (its.plan.loss == LossForm::compiled && !its.software.kernels.transformer_engine) ||
       (its.plan.loss == LossForm::chunked && whole <= narrow);

@@ -193,7 +193,12 @@ void check_batch(Ruling& its) {
     });
     return;
   }
-  const Rounds taken = rounds(its.plan.schedule, its.plan.pp);
+  const std::int64_t group = its.plan.vpp_group;
+  if (std::string refusal = group_problem(its.plan.schedule, its.plan.pp, group);
+      !refusal.empty()) {
+    return its.problem([&] { return fmt::format("vpp_group {}: {}", group, refusal); });
+  }
+  const Rounds taken = rounds(its.plan.schedule, its.plan.pp, group);
   if (taken.take(its.plan.micro_batches())) return;
   its.problem([&] {
     return fmt::format(

@@ -274,12 +274,16 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated", "reserved",
                                                                       "smi"};
 
+/// The rank whose memory a stack logs: the one that holds most, the first, or the last, which has
+/// the loss.
+enum class LoggedRank : std::uint8_t { fullest, first, last };
+
 /// Constants of the memory model (equations in models/memory/memory.hpp).
 struct MemoryStack {
   MemoryKind prints{MemoryKind::smi};  ///< which memory logs of the stack print
-  /// True where these are of the last rank, which has the loss: Megatron-Core's. Others that print
-  /// what tensors take print it of the first, and what is reserved of the one which holds most.
-  bool prints_last{};
+  /// Megatron-Core's is the last. Others that print what tensors take print it of the first, as
+  /// nanotron does what is reserved; else it is the one that holds most.
+  LoggedRank logs{};
   double weight_bytes{};            ///< per parameter
   double gradient_bytes{};          ///< per parameter, with a sum in fp32 beside it if more than 4
   double optimizer_bytes{};         ///< per parameter: master weights, moments, main gradient
@@ -296,7 +300,8 @@ struct MemoryStack {
   /// those of a step of one micro batch are not there when its loss is.
   bool frees_gradients{};
   bool keeps_gathers{};  ///< inputs that tensor ranks gathered stay; else they are gathered again
-  CompiledOrEager logit_bytes;  ///< per logit, at most at once, with loss whole
+  /// Per logit, at most at once, with loss whole: on one rank, and where tensor ranks share it.
+  CompiledOrEager logit_bytes, shared_logit_bytes;
   /// Per attention score kept for the backward pass (unfused), with the mask of a dropout and what
   /// it leaves; without dropout the softmax alone.
   double score_bytes{};
@@ -311,9 +316,15 @@ struct MemoryStack {
   /// More of it, of what one part of a step frees and the next takes: activations and buffers, or
   /// gradients and the update where these are fewer. Blocks do not fit, ...
   double cache_share{};
-  /// ... and where layers are gathered on another stream, their blocks wait for it.
+  /// ... and where layers, or inputs of tensor ranks, are gathered on another stream, their blocks
+  /// wait for it.
   double gathered_cache_share{};
   Bytes parallel_framework{};  ///< more of it when tp or pp > 1
+
+  /// Bytes of a logit whose vocabulary `ranks` tensor ranks share.
+  [[nodiscard]] double most_of_logit(bool compiled, std::int64_t ranks) const {
+    return (ranks > 1 ? shared_logit_bytes : logit_bytes).of(compiled);
+  }
 };
 
 /// The uncertainty that a calibration by measured runs leaves; constants go by their names in

@@ -247,7 +247,14 @@ MemoryStack read_memory(const Cursor& section) {
   if (const auto gathers = section.find("keeps_gathers")) {
     memory.keeps_gathers = gathers->boolean();
   }
-  memory.logit_bytes = read_compiled_or_eager(section.at("logit_bytes"));
+  const Cursor logits = section.at("logit_bytes");
+  if (logits.json().is_array() && logits.json().size() == 4) {
+    const auto all = read_numbers(logits, 4, "compiled, eager, and the same of tensor ranks");
+    memory.logit_bytes = {all[0], all[1]};
+    memory.shared_logit_bytes = {all[2], all[3]};
+  } else {
+    memory.logit_bytes = memory.shared_logit_bytes = read_compiled_or_eager(logits);
+  }
   memory.score_bytes = section.at("score_bytes").number(kNonNegative);
   memory.update_copies = factor_or(section, "update_copies", 0.0);
   memory.reduce_bytes = factor_or(section, "reduce_bytes", 0.0);
@@ -311,8 +318,11 @@ Software read_software(const Document& file) {
   software.host.launch = root.at("launch").word<Launch>();
   software.communication = read_communication(root.at("communication"));
   software.memory = read_memory(root.at("memory"));
-  software.memory.prints_last =
-      software.kernels.transformer_engine && software.memory.prints == MemoryKind::allocated;
+  const bool allocated = software.memory.prints == MemoryKind::allocated;
+  const bool first = allocated || software.stage_dealing == StageDealing::by_cost;
+  software.memory.logs = allocated && software.kernels.transformer_engine ? LoggedRank::last
+                         : first                                          ? LoggedRank::first
+                                                                          : LoggedRank::fullest;
   software.memory.extra_pipeline_buffers =
       software.stage_dealing == StageDealing::ceil_per_stage ? 1 : 0;
   if (const auto calibration = root.find("calibration")) {

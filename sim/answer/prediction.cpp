@@ -188,12 +188,16 @@ Bytes memory_of(const Prediction& prediction, MemoryKind kind) {
 }
 
 std::size_t logged_stage(const Prediction& prediction, const MemoryStack& stack) {
-  if (stack.prints_last) return prediction.stages.size() - 1;
-  return stack.prints == MemoryKind::allocated ? 0 : prediction.fullest_stage;
+  switch (stack.logs) {
+    case LoggedRank::fullest: break;
+    case LoggedRank::first: return 0;
+    case LoggedRank::last: return prediction.stages.size() - 1;
+  }
+  return prediction.fullest_stage;
 }
 
 Bytes logged_memory(const Prediction& prediction, const MemoryStack& stack, MemoryKind kind) {
-  if (stack.prints != MemoryKind::allocated) return memory_of(prediction, kind);
+  if (stack.logs == LoggedRank::fullest) return memory_of(prediction, kind);
   return prediction.stages[logged_stage(prediction, stack)].memory.of(kind);
 }
 

@@ -31,28 +31,6 @@ std::uint32_t receiver(Schedule kind, const PipelineShape& shape, TaskKind send,
   return (stage + (up ? 1 : shape.stages - 1)) % shape.stages;
 }
 
-namespace {
-
-/// Groups of micro batches that are neither smaller than the pipeline nor leave it unfilled at the
-/// end, as Megatron-Core wants them.
-std::string groups_problem(Schedule kind, const PipelineShape& shape) {
-  const std::uint32_t m = shape.micro_batches;
-  const std::uint32_t rest = m % shape.group;
-  if (shape.group < shape.stages) {
-    return fmt::format(
-        "schedule {} needs groups of pp micro batches or more, but they are of {}; {} would do",
-        name(kind), shape.group, shape.stages);
-  }
-  if (m >= shape.group && (rest == 0 || rest >= shape.stages)) return {};
-  return fmt::format(
-      "schedule {} needs micro batches in groups of {}, of which the last may have pp {} or more, "
-      "but there are {}; {} would do",
-      name(kind), shape.group, shape.stages, m,
-      m < shape.group ? shape.group : m - rest + shape.stages);
-}
-
-}  // namespace
-
 std::string shape_problem(Schedule kind, const PipelineShape& shape) {
   if (shape.is_layer_by_layer()) return {};
   if (shape.chunks > kPlayedChunks) {
@@ -67,8 +45,10 @@ std::string shape_problem(Schedule kind, const PipelineShape& shape) {
       !problem.empty()) {
     return problem;
   }
-  if (traits(kind).interleaved && shape.group > 0) return groups_problem(kind, shape);
-  const Rounds taken = rounds(kind, shape.stages);
+  if (auto problem = group_problem(kind, shape.stages, shape.group); !problem.empty()) {
+    return problem;
+  }
+  const Rounds taken = rounds(kind, shape.stages, shape.group);
   if (taken.take(shape.micro_batches)) return {};
   return fmt::format("schedule {} needs micro batches in {}, but there are {}; {} would do",
                      name(kind), text_of(taken), shape.micro_batches,

@@ -55,6 +55,7 @@ Seconds PassBounds::least_time(const Scenario& scenario, const LayerCosts& layer
   shape.stages = static_cast<std::uint32_t>(plan.pp);
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
   shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
+  shape.group = static_cast<std::uint32_t>(plan.vpp_group);
   const std::shared_ptr<const Dealing> parts = dealt(scenario);
   BlockTable durations(shape);
   for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {

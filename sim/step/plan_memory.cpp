@@ -15,6 +15,7 @@ PipelineShape shape_of_passes(const Plan& plan, Schedule kind) {
   shape.stages = static_cast<std::uint32_t>(plan.pp);
   shape.micro_batches = static_cast<std::uint32_t>(plan.micro_batches());
   shape.chunks = chunks_of(kind, static_cast<std::uint32_t>(plan.vpp));
+  shape.group = static_cast<std::uint32_t>(plan.vpp_group);
   // One stage fills the layers of the next micro batch as it empties those of the last.
   if (exchanges_beside(plan) && plan.pp > 1) shape.exchanges = Exchanges::beside;
   return shape;

@@ -71,6 +71,7 @@ PipelineShape shape_of(const Scenario& scenario, const LayerCosts& layers) {
     return shape;
   }
   shape.chunks = chunks_of(plan.schedule, static_cast<std::uint32_t>(plan.vpp));
+  shape.group = static_cast<std::uint32_t>(plan.vpp_group);
   shape.sends = sends_beside(plan, scenario.software) ? Sends::overlapped : Sends::blocking;
   if (exchanges_beside(plan)) shape.exchanges = Exchanges::beside;
   if (layer_by_layer(gathers) || gradients_overlap(scenario)) {

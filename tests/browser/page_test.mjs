@@ -157,6 +157,27 @@ const checks = {
     await page.waitForFunction(() => !document.querySelector("#answer.stale"));
     assert.deepEqual(page.problems, []);
   },
+  async "every remedy that is offered ends what it is offered for"() {
+    const asked = "#model=llama-3-70b&cluster=dgx-h100&gpus=128&gbs=512&seq_len=8192&tp=3";
+    const names = await (async () => {
+      const page = await open(asked);
+      await page.locator("#problems .problem").first().waitFor();
+      const texts = await page.locator("#problems button").allTextContents();
+      await page.close();
+      return [...new Set(texts)];
+    })();
+    assert.ok(names.includes("Use nodes 15") && names.includes("Use seq_len 8190"), String(names));
+    for (const name of names) {
+      const page = await open(asked);
+      const button = page.getByRole("button", { name, exact: true });
+      const before = await button.first().locator("xpath=..").evaluate((problem) => problem.firstChild.textContent);
+      await button.first().click();
+      await page.waitForFunction((text) => ![...document.querySelectorAll("#problems .problem")].some((one) => one.firstChild.textContent === text), before);
+      assert.ok((await problems(page)).every((problem) => !problem.includes("expected")), name);
+      assert.deepEqual(page.problems, []);
+      await page.close();
+    }
+  },
   async "whatever is pasted, a message comes, and the next question is answered"() {
     const page = await open();
     const nested = "[".repeat(100000);

@@ -51,6 +51,15 @@ TEST_CASE("a row says model, plan and what was measured") {
   CHECK(run.status == RunStatus::ok);
 }
 
+TEST_CASE("a share of the peak that a table rounds to 0 says nothing") {
+  const std::string header = "id,cluster,sec_per_iter,mfu,hfu,status\n";
+  const MeasuredRun run = parse(header + "a,c,95.3,0,0.0,ok\n").front();
+  CHECK(run.contradiction.empty());
+  CHECK_FALSE(run.mfu);
+  CHECK_FALSE(run.hfu);
+  CHECK(parse(header + "a,c,95.3,-1,,ok\n").front().contradiction.find("mfu") != std::string::npos);
+}
+
 TEST_CASE("memory that a table prints in GB is decimal") {
   const std::string header = "id,cluster,mem_gib,mem_kind,status\n";
   const auto gib = [&](const char* kind) {

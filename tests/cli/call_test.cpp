@@ -200,6 +200,8 @@ TEST_CASE("what is no question is refused with what would do") {
         "predict: unknown argument \"global_batch\" (did you mean \"gbs\"?)");
   CHECK(refusal("predict", {{"kernels", "attention"}}) ==
         "predict: unknown argument \"kernels\" (did you mean \"explain\"?)");
+  CHECK(refusal("predict", {{"gradient_checkpointing", true}}) ==
+        "predict: unknown argument \"gradient_checkpointing\" (did you mean \"recompute full\"?)");
   CHECK(refusal("predict", {{"job", "-"}}) ==
         "predict: job: \"-\" is no file; the path of one would do");
   CHECK(refusal("predict", {{"contention", 3}}) ==

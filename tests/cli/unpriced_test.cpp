@@ -81,3 +81,22 @@ TEST_CASE("of a list with one unknown word the known ones count") {
   CHECK(lists(job.report.left_out,
               "--recompute-modules warp_drive is not known; predicted without it"));
 }
+
+TEST_CASE(
+    "other adapters than are priced are refused, and a rank without latent attention is told") {
+  CHECK(error_text([] {
+          (void)job_of_script(kGpt + "--peft ia3");
+        }).find("an adapter other than LoRA and DoRA") != std::string::npos);
+  const ImportedJob job = job_of_script(kGpt + "--q-lora-rank 1536");
+  CHECK(
+      lists(job.report.left_out, "--q-lora-rank: has no effect without --multi-latent-attention"));
+}
+
+TEST_CASE("words of dashes alone are no flags, and a command of very many is refused") {
+  std::string dashes, flags;
+  for (int i = 0; i < 20'000; ++i) dashes += " ---";
+  for (int i = 0; i < 10'001; ++i) flags += " --a" + std::to_string(i);
+  CHECK(job_of_script(kGpt + dashes).model.layers == job_of_script(kGpt).model.layers);
+  CHECK(error_text([&] { (void)job_of_script(kGpt + flags); }).find("over 10000 flags") !=
+        std::string::npos);
+}

@@ -233,6 +233,28 @@ TEST_CASE("model chunks need stages and a schedule that has them") {
       "are 65; gbs 2112 would do");
 }
 
+TEST_CASE(
+    "chunks take turns after a group of micro batches, of which the last fills the pipeline") {
+  Question question;
+  question.request.vpp = 2;
+  question.request.vpp_group = 8;
+  question.request.gbs = 32 * (8 + 6);  // pp 6
+  CHECK(question.resolve().plan.vpp_group == 8);
+  question.request.gbs = 32 * (8 + 5);
+  CHECK(question.problems() ==
+        "plan: gbs 416: schedule interleaved-1f1b needs micro batches in groups of 8, of which the "
+        "last may have pp 6 or more, but there are 13; gbs 448 would do");
+  question.request.vpp_group = 4;
+  CHECK(question.problems() ==
+        "plan: vpp_group 4: schedule interleaved-1f1b needs groups of pp micro batches or more, "
+        "but they are of 4; 6 would do");
+  question.request.vpp = {};
+  question.request.gbs = 2048;
+  CHECK(question.resolve().plan.vpp == 1);
+  CHECK(std::ranges::count(question.warnings(),
+                           "vpp_group 4: no effect without an interleaved schedule") == 1);
+}
+
 TEST_CASE("sharded gradients do not go with pipeline stages") {
   Question question;
   question.request.zero = 2;

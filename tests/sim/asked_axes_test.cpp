@@ -181,6 +181,7 @@ bool alike(const Plan& first, const Plan& second, const Software& software) {
       plan->recompute_modules.add(RecomputeModule::core_attn);
     }
     if (plan->fp8_recipe == Fp8Recipe::none) plan->fp8_recipe = Fp8Recipe::current;
+    if (plan->vpp_group == plan->pp) plan->vpp_group = 0;
   }
   bool equal = true;
   each_axis([&](const auto& axis) { equal = equal && axis.of(one) == axis.of(other); });

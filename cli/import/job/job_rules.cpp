@@ -5,6 +5,7 @@
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"
 
 namespace prequel {
@@ -62,7 +63,9 @@ bool applies(const Rule& rule, const ImportedJob& job) {
 namespace {
 
 /// Sets the fields of a rule and adds its line to the report.
+/// Throws InputError where the rule refuses.
 void follow(const Rule& rule, ImportedJob& job, const std::string& said = {}) {
+  if (rule.line == Line::refused) throw InputError(filled(rule.told, job));
   take_effect(rule.set, job, said);
   ImportReport& report = job.report;
   std::vector<std::string>& lines = rule.line == Line::assumed   ? report.assumed

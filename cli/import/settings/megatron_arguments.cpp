@@ -478,7 +478,9 @@ void read_flags(const std::string& file, const SaidFlags& flags, ImportedJob& jo
 
 void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
                              ImportedJob& job) {
+  constexpr std::size_t kMostFlags = 10'000;
   Arguments arguments(file, NameSource::flag, job);
+  std::size_t flags = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     // A variable alone, behind no flag that could take it, may have been flags.
     if (words[i].starts_with('$') &&
@@ -488,7 +490,11 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
     if (words[i] == "-np" && i + 1 < words.size()) {  // mpirun's number of processes
       arguments.take("--gpus", words[i + 1]);
     }
-    if (!words[i].starts_with("--") || words[i].size() == 2) continue;
+    if (!words[i].starts_with("--")) continue;
+    if (words[i].find_first_not_of('-') == std::string::npos) continue;
+    if (++flags > kMostFlags) {
+      throw InputError(fmt::format("{}: commands of over {} flags", file, kMostFlags));
+    }
     const std::size_t equals = words[i].find('=');
     std::string value;
     if (equals != std::string::npos) {

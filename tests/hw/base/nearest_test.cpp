@@ -58,3 +58,20 @@ TEST_CASE("the hint names the word, or is empty") {
   CHECK(did_you_mean("h100", {"h100-sxm-96gb", "h200-sxm", "h100-sxm", "gh100-sxm-long-name"}) ==
         " (did you mean \"h100-sxm\", \"h100-sxm-96gb\"?)");
 }
+
+TEST_CASE("names with numbers are near by generation and by size, not by their spelling") {
+  const std::vector<std::string> models{
+      "llama-7b",        "llama-2-70b", "llama-3.1-8b", "llama-3.1-70b", "llama4-scout",
+      "llama4-maverick", "qwen-7b",     "qwen2.5-7b",   "qwen3-8b",      "qwen3-32b",
+      "gemma-2-27b",     "gemma-3-27b", "gemma-3-4b"};
+  CHECK(did_you_mean("llama-4-70b", models) ==
+        " (did you mean \"llama4-scout\", \"llama4-maverick\", \"llama-3.1-70b\"?)");
+  CHECK(did_you_mean("qwen3-7b", models) == " (did you mean \"qwen3-8b\", \"qwen2.5-7b\"?)");
+  CHECK(did_you_mean("Gemma-4-27B", models) == " (did you mean \"gemma-3-27b\"?)");
+  CHECK(did_you_mean("llama-2-70", models) == " (did you mean \"llama-2-70b\"?)");
+  CHECK(did_you_mean("bloom-176", {"bloom-7b1", "bloom-1760b", "bloom-176b"}) ==
+        " (did you mean \"bloom-176b\"?)");
+  CHECK(did_you_mean("lama-2-70b", models) == " (did you mean \"llama-2-70b\"?)");
+  CHECK(did_you_mean("dgx-h10", {"dgx-a100", "dgx-h200", "dgx-h100"}) ==
+        " (did you mean \"dgx-h100\"?)");
+}
