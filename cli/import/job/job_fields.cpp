@@ -216,7 +216,8 @@ bool set_fact(const Assignment& one, ImportedJob& job) {
     return value.has_value();
   }
   if (!may_be(one.field, one.value)) return false;
-  const auto made = one.value.find('(') == 0 ? number(one.value) : std::nullopt;
+  const bool counts = one.field.starts_with("config.") && one.value.starts_with('(');
+  const auto made = counts ? number(one.value) : std::nullopt;
   made ? job.set_number(one.field, made) : job.set(one.field, one.value);
   return true;
 }

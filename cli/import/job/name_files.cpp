@@ -83,6 +83,7 @@ void read_list_of_rules(const Cursor& list, std::vector<Rule>& rules) {
     for (const std::string& word : each ? read_words(*each) : std::vector<std::string>()) {
       Rule& with = rules.emplace_back(rule);
       for (std::string& text : with.when) replace_all(text, word);
+      for (std::string& text : with.unless) replace_all(text, word);
       for (Assignment& set : with.set) {
         replace_all(set.field, word);
         replace_all(set.value, word);
