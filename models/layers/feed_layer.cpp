@@ -109,10 +109,10 @@ class FeedTeller {
   }
 
   /// Bytes of an element of an activation's input as it is kept; `repeated`: for its recompute.
-  /// Megatron-Core's checkpoints start from the whole one, which is then kept; DeepSeek's repeat
-  /// the activation from what is stored (arXiv 2412.19437, section 3.3.3).
+  /// Megatron-Core's checkpoints start from the whole one, which is then kept. A stack that stores
+  /// inputs by default repeats from what it stored (DeepSeek's, arXiv 2412.19437, section 3.3.3).
   [[nodiscard]] double stored_bytes(bool repeated = false) const {
-    const bool whole = repeated && teller_.software.kernels.transformer_engine;
+    const bool whole = repeated && !teller_.software.defaults.fp8_activation_store.value_or(false);
     const bool narrow = teller_.setting.fp8_activation_store && !whole;
     return narrow ? bytes_per_element(Precision::fp8) : teller_.element;
   }

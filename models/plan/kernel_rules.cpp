@@ -100,7 +100,7 @@ void check_activation_store(Ruling& its) {
           its.model.name);
     });
   } else if (its.model.has_experts() && repeats_expert_activation(its.plan) &&
-             its.software.kernels.transformer_engine) {
+             !its.software.defaults.fp8_activation_store.value_or(false)) {
     its.warn(
         "fp8_activation_store: of the experts no effect with recompute module moe_act, which keeps "
         "their inputs whole in {}",

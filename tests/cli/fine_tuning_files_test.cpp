@@ -101,6 +101,11 @@ TEST_CASE("LLaMA-Factory's LoRA: rank, targets, batch and length") {
   CHECK(plan.lora_targets == WordSet<AdapterTarget>{AdapterTarget::all});
   CHECK(plan.mbs == 1);
   CHECK(plan.seq_len == 2048);
+  CHECK(plan.lengths == "alpaca-en");
+  CHECK(job_of_training(llama_factory({{"cutoff_len", "-"}})).plan.seq_len == 2048);
+  const ImportedJob other = job_of_training(llama_factory({{"dataset", "mine"}}));
+  CHECK_FALSE(other.plan.lengths);
+  CHECK(lists_part(other.report.assumed, "the longest that are kept"));
   CHECK(plan.precision == Precision::bf16);
   CHECK(plan.recompute == Recompute::full);
   CHECK_FALSE(plan.base_precision);

@@ -509,6 +509,9 @@ TEST_CASE("lists of modules, graphs and recipes are read from flags") {
   CHECK(plan.offload_modules ==
         WordSet<OffloadModule>{OffloadModule::expert_fc1, OffloadModule::core_attn});
   CHECK(plan.cuda_graphs == WordSet<GraphedModule>{GraphedModule::attn, GraphedModule::moe_router});
+  CHECK(
+      job_with("--cuda-graph-impl transformer_engine --cuda-graph-modules attn").plan.cuda_graphs ==
+      WordSet<GraphedModule>{GraphedModule::attn});
   CHECK(plan.precision == Precision::fp8);
   CHECK(plan.fp8_recipe == Fp8Recipe::block);
   CHECK(plan.fp8_param_gather == true);
@@ -548,6 +551,9 @@ TEST_CASE("first and last stages of their own are a layout") {
       "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*5|(t*6|)*2t*7L'");
   CHECK(spelt.plan.layout == "Et*5|(t*6|)*2t*7L");
   CHECK(spelt.plan.vpp == 2);
+  CHECK(job_with("--pipeline-model-parallel-size 4 "
+                 "--microbatch-group-size-per-virtual-pipeline-stage 5")
+            .plan.vpp_group == 5);
 }
 
 TEST_CASE("a script is read and never run") {

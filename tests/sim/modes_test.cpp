@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "models/plan/layout.hpp"
 #include "sim/answer/prediction.hpp"
 #include "sim/price/pricing.hpp"
 #include "tests/error_text.hpp"
@@ -64,6 +65,24 @@ TEST_CASE("what JAX keeps by name costs time and memory between none and all of 
   CHECK(error_text([&] {
           (void)with("selective", "minimal layernorm");
         }).find("it alone would do") != std::string::npos);
+}
+
+TEST_CASE("stages of a hybrid that a search deals by cost beat stages of as many sublayers") {
+  Scenario scenario = planned("nemotron-3-super-120b-a12b", "nvidia-dgx-h100", "nemo-26.06",
+                              {{"plan.nodes", "32"},
+                               {"plan.tp", "2"},
+                               {"plan.pp", "8"},
+                               {"plan.ep", "32"},
+                               {"plan.gbs", "512"},
+                               {"plan.seq_len", "8192"},
+                               {"plan.sequence_parallel", "true"}});
+  const double even = predict(scenario).sec_per_iter.value;
+  double best = even;
+  for (const std::string& layout : balanced_layouts(scenario.model, scenario.plan.pp)) {
+    scenario.plan.layout = layout;
+    best = std::min(best, predict(scenario).sec_per_iter.value);
+  }
+  CHECK(best < 0.95 * even);
 }
 
 TEST_CASE("tokens that travel in fp8 take half the bytes there, and as many back") {
