@@ -49,7 +49,7 @@ std::size_t count(const Misses& misses) {
 
 struct Row {
   std::string table, software, release, cluster;
-  bool experts{};
+  RunKind kind;
   std::optional<Miss> time, memory;
 };
 
@@ -62,7 +62,7 @@ std::vector<Row> rows_of(const std::vector<ValidatedRun>& runs) {
             run.stack,
             run.stand_in.empty() ? "" : run.run.software,
             run.run.cluster,
-            run.run.cells.at("kind") == "experts",
+            run.kind,
             {},
             {}};
     if (run.time_error) {
@@ -170,7 +170,7 @@ Known known_spread(const Misses& misses, const Common& common) {
   return best;
 }
 
-using Key = std::pair<std::string, bool>;  ///< stack, and whether of experts
+using Key = std::pair<std::string, RunKind>;  ///< stack, and of which runs
 using Of = std::optional<Miss> Row::*;
 
 bool has_value(const Row& row, Of of) {
@@ -181,7 +181,7 @@ Misses misses_of(const std::vector<Row>& rows, const Key& key, Of of,
                  const std::string& but_table = {}) {
   Misses misses;
   for (const Row& row : rows) {
-    if (!(row.*of) || Key{row.software, row.experts} != key || row.table == but_table) continue;
+    if (!(row.*of) || Key{row.software, row.kind} != key || row.table == but_table) continue;
     misses[row.cluster].push_back(*(row.*of));
   }
   return misses;
@@ -189,7 +189,7 @@ Misses misses_of(const std::vector<Row>& rows, const Key& key, Of of,
 
 std::set<Key> keys_of(const std::vector<Row>& rows) {
   std::set<Key> keys;
-  for (const Row& row : rows) keys.emplace(row.software, row.experts);
+  for (const Row& row : rows) keys.emplace(row.software, row.kind);
   return keys;
 }
 
@@ -255,7 +255,7 @@ class HeldOut {
       : rows_(rows), of_(of), noise_(typical(common.noise)), unknown_(unknown) {
     for (const Row& row : rows) {
       if (!(row.*of)) continue;
-      const Key key{row.software, row.experts};
+      const Key key{row.software, row.kind};
       auto [known, is_new] = known_.try_emplace({row.table, key});
       if (!is_new) continue;
       const Misses misses = misses_of(rows, key, of, row.table);
@@ -267,7 +267,7 @@ class HeldOut {
     Distances distances;
     for (const Row& row : rows_) {
       if (!has_value(row, of_)) continue;
-      const auto& known = known_.at({row.table, {row.software, row.experts}});
+      const auto& known = known_.at({row.table, {row.software, row.kind}});
       const bool was_seen = known && known->clusters.contains(row.cluster);
       const Known unchecked{{row.release.empty() ? other : unknown_ * other, noise_, 0}, {}};
       distances[row.table].push_back(
@@ -306,15 +306,14 @@ std::vector<KnownFamily> families_of(const std::vector<ValidatedRun>& runs) {
     KnownFamily family;
     std::map<std::string, std::vector<double>> errors;  ///< of cells
   };
-  std::map<std::pair<std::string, bool>, SeenFamily> seen;
+  std::map<std::pair<std::string, RunKind>, SeenFamily> seen;
   for (const ValidatedRun& run : runs) {
     const bool counts = run.time_error && run.run.apart.empty() && !run.other_framework &&
                         !run.cell.empty() && run.run.status == RunStatus::ok;
     if (!counts) continue;
-    const bool experts = run.run.cells.at("kind") == "experts";
-    SeenFamily& its = seen[{run.framework, experts}];
+    SeenFamily& its = seen[{run.framework, run.kind}];
     its.family.framework = run.framework;
-    its.family.experts = experts;
+    its.family.kind = run.kind;
     its.errors[run.cell].push_back(std::log1p(*run.time_error));
     its.family.nodes = std::max(its.family.nodes, run.reach.nodes);
     its.family.ep = std::max(its.family.ep, run.reach.ep);
@@ -326,7 +325,7 @@ std::vector<KnownFamily> families_of(const std::vector<ValidatedRun>& runs) {
     return sizes[std::min(sizes.size() - 1, sizes.size() * 4 / 5)];
   };
   std::vector<double> all;
-  std::map<std::pair<std::string, bool>, std::vector<double>> medians;
+  std::map<std::pair<std::string, RunKind>, std::vector<double>> medians;
   for (auto& [key, its] : seen) {
     for (auto& [cell, errors] : its.errors) {
       std::ranges::sort(errors);
@@ -372,7 +371,7 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
   Distances time, memory;
   for (const Key& key : keys_of(rows)) {
     CheckedStack stack;
-    std::tie(stack.software, stack.experts) = key;
+    std::tie(stack.software, stack.kind) = key;
     const Known in_time = known_spread(misses_of(rows, key, &Row::time), of_time);
     const Misses of_bytes = misses_of(rows, key, &Row::memory);
     const bool prints = count(of_bytes) > 0;
@@ -381,7 +380,7 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
     stack.memory = in_memory.spread;
     std::set<std::string> clusters, releases;
     for (const Row& row : rows) {
-      if (Key{row.software, row.experts} != key) continue;
+      if (Key{row.software, row.kind} != key) continue;
       clusters.insert(row.cluster);
       if (!row.release.empty()) releases.insert(row.release);
       if (row.time) time[row.table].push_back(in_time.distance(*row.time, row.cluster));
@@ -413,6 +412,68 @@ StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
   report.memory_held_out = of_all(unseen_memory);
   report.memory = of_all(memory);
   return report;
+}
+
+Uncertainty with_stacks(Uncertainty present, const StackSpreadReport& report) {
+  present.memory_noise = {report.memory_noise};
+  present.levels.own = report.own;
+  present.levels.own_memory = report.own_memory;
+  present.levels.other = report.other;
+  present.levels.other_memory = report.other_memory;
+  present.checked = report.stacks;
+  present.families = report.families;
+  return present;
+}
+
+namespace {
+
+std::string shared_by(const ValidatedRun& run, const std::string& by) {
+  if (by == "cluster") return run.run.cluster;
+  if (by == "software") return run.run.software.empty() ? run.stack : run.run.software;
+  if (by == "card") return run.cell.substr(run.cell.find(' ') + 1);
+  return run.run.model_name.empty() ? run.run.table : run.run.model_name;
+}
+
+}  // namespace
+
+LeftOutIntervals left_out_intervals(const Library& library, const std::vector<ValidatedRun>& runs,
+                                    const Uncertainty& uncertainty, const std::string& by) {
+  constexpr double kMissed = 2.0 / (1.0 - kIntervalLevel);
+  std::set<std::string> values;
+  for (const ValidatedRun& run : runs) values.insert(shared_by(run, by));
+  LeftOutIntervals result;
+  std::vector<double> distances, half_widths;
+  double scores = 0.0;
+  for (const std::string& value : values) {
+    std::vector<ValidatedRun> rest;
+    std::vector<MeasuredRun> left_out;
+    for (const ValidatedRun& run : runs) {
+      if (shared_by(run, by) != value) {
+        rest.push_back(run);
+      } else if (run.time_error && run.run.apart.empty()) {
+        left_out.push_back(run.run);
+      }
+    }
+    if (left_out.empty() || rest.empty()) continue;
+    ++result.folds;
+    const Uncertainty known = with_stacks(uncertainty, stack_spreads(rest, uncertainty));
+    for (const ValidatedRun& run : validate_runs(library, std::move(left_out), {}, known, {})) {
+      if (!run.interval || !run.time_error) continue;
+      const double error = std::log1p(*run.time_error);
+      const double width = t4_half_width(kIntervalLevel);
+      const double inside = width * run.interval->scale_towards(error);
+      distances.push_back(error / run.interval->scale_towards(error));
+      result.rows.push_back(
+          {run.run.id, error, run.interval->scale_towards(error), run.interval->basis});
+      half_widths.push_back(std::expm1(width * run.interval->time_scale));
+      scores += width * (run.interval->time_scale + run.interval->time_scale_below) +
+                kMissed * std::max(0.0, std::abs(error) - inside);
+    }
+  }
+  result.time = coverage(distances);
+  result.half_width = quantile(half_widths, 0.5);
+  result.score = distances.empty() ? 0.0 : scores / static_cast<double>(distances.size());
+  return result;
 }
 
 }  // namespace prequel

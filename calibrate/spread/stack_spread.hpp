@@ -48,4 +48,29 @@ struct StackSpreadReport {
 StackSpreadReport stack_spreads(const std::vector<ValidatedRun>& runs,
                                 const Uncertainty& uncertainty);
 
+/// Returns `present` with what runs tell of stacks, kinds and memory's scatter.
+Uncertainty with_stacks(Uncertainty present, const StackSpreadReport& report);
+
+/// A row that was left out, and how sure its answer was.
+struct LeftOutRow {
+  std::string id;
+  double error{};  ///< ln(predicted / measured)
+  double scale{};  ///< that the answer states on that side
+  std::string basis;
+};
+
+/// Intervals of answers to rows whose model, card, cluster or release no run was of.
+struct LeftOutIntervals {
+  std::size_t folds{};
+  Coverage time;
+  double half_width{};  ///< median of 80 % intervals
+  double score{};  ///< mean interval score of ln seconds at 80 %: width, and 10 times each miss
+  std::vector<LeftOutRow> rows;
+};
+
+/// Leaves out the rows of each value of `by` (model, card, cluster or software) in turn, learns
+/// stacks from the rest, and states the intervals of what was left out.
+LeftOutIntervals left_out_intervals(const Library& library, const std::vector<ValidatedRun>& runs,
+                                    const Uncertainty& uncertainty, const std::string& by);
+
 }  // namespace prequel

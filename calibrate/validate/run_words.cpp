@@ -425,4 +425,8 @@ std::optional<std::string> attention_kernel(const std::string& said) {
   return std::string(found->second);
 }
 
+bool is_of_fullest_rank(const std::string& notes) {
+  return notes.find("max over ranks") != std::string::npos;
+}
+
 }  // namespace prequel

@@ -19,4 +19,7 @@ void translate_cells(std::map<std::string, std::string>& cells);
 /// where it names none ("flash"), and the stack's own is meant.
 std::optional<std::string> attention_kernel(const std::string& said);
 
+/// Tests whether notes say that memory is that of the fullest rank, not of the one that logs.
+bool is_of_fullest_rank(const std::string& notes);
+
 }  // namespace prequel

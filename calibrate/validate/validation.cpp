@@ -12,6 +12,7 @@
 
 #include "calibrate/validate/ranking.hpp"
 #include "calibrate/validate/run_inputs.hpp"
+#include "calibrate/validate/run_words.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/parallel.hpp"
@@ -84,6 +85,7 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
     const Plan& plan = scenario.scenario.plan;
     result.framework = software.framework;
     result.cell = cell_of(scenario.scenario.model, scenario.scenario.device);
+    result.kind = kind_of(scenario.scenario);
     result.traits = traits_of(scenario.scenario.plan);
     result.reach = {
         std::ceil(static_cast<double>(plan.gpus) /
@@ -108,9 +110,9 @@ ValidatedRun validate_run(RunInputs& inputs, const Uncertainty& uncertainty, Mea
   }
   result.outcome = Outcome::predicted;
   result.fits = result.prediction->fits;
-  const bool of_fullest = row.notes.find("max over ranks") != std::string::npos;
-  result.printed_memory = of_fullest ? memory_of(*result.prediction, stack.prints)
-                                     : logged_memory(*result.prediction, stack, stack.prints);
+  result.printed_memory = is_of_fullest_rank(row.notes)
+                              ? memory_of(*result.prediction, stack.prints)
+                              : logged_memory(*result.prediction, stack, stack.prints);
   if (row.status == RunStatus::ok) {
     if (row.sec_per_iter) {
       result.time_error = result.prediction->sec_per_iter.value / *row.sec_per_iter - 1;

@@ -33,6 +33,7 @@ struct ValidatedRun {
   std::string stack;                     ///< the software file that it is predicted by
   std::string framework;                 ///< of that file
   std::string cell;                      ///< model and card, as `cell_of` names them
+  RunKind kind;                          ///< of the row
   PlanTraits traits{};                   ///< of the plan
   /// How far the plan goes on the axes that intervals look at.
   struct Reach {

@@ -174,8 +174,12 @@ std::string hint_of(CLI::App& command, const std::string& said) {
   const std::string near = did_you_mean(said, names);
   if (!near.empty()) return near;
   if (meant.empty()) {  // as another program calls it
-    const std::string here = said_here(*names_of_library(nullptr), "--" + said, "");
-    return here.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(here.substr(2)));
+    try {
+      const std::string here = said_here(*names_of_library(nullptr), "--" + said, "");
+      return here.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(here.substr(2)));
+    } catch (const InputError&) {  // a file of names that cannot be read names nothing
+      return {};
+    }
   }
   return fmt::format(" (did you mean {}?)", fmt::join(meant, ", "));
 }

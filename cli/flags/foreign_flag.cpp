@@ -24,14 +24,14 @@ std::string said_here(const ForeignNames& names, const std::string& flag,
   job.names = std::make_shared<const ForeignNames>(names);
   try {
     read_flags("", {{flag, value}}, job);
-    if (job.batch_size) return {};  // of a device or of all
+    if (job.says("batch_size")) return {};  // of a device or of all
     take_by_names(job);
   } catch (const InputError&) {
     return {};  // not priced, or no value of it
   }
   std::string text;
   const auto add = [&](const std::string& one) { text += (text.empty() ? "" : " ") + one; };
-  if (job.gpus) add("--gpus " + std::to_string(*job.gpus));
+  if (job.says("devices")) add("--gpus " + job.text("devices"));
   each_axis([&](const auto& axis) {
     const auto& said = axis.of(job.plan);
     if (!said) return;

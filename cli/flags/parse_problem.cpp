@@ -10,6 +10,7 @@
 
 #include "cli/flags/foreign_flag.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 
@@ -86,8 +87,11 @@ std::string hint_of(const UnknownWord& unknown, const std::vector<std::string>& 
   }
   const bool plans = std::ranges::find(known, "--mbs") != known.end();
   if (names && plans && unknown.word.starts_with("--")) {
-    const std::string here = said_here(*names(), unknown.word, unknown.value);
-    if (!here.empty()) return fmt::format(" (did you mean {}?)", in_quotes(here));
+    try {
+      const std::string here = said_here(*names(), unknown.word, unknown.value);
+      if (!here.empty()) return fmt::format(" (did you mean {}?)", in_quotes(here));
+    } catch (const InputError&) {  // a file of names that cannot be read names nothing
+    }
   }
   return did_you_mean(unknown.word, known);
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/framework_defaults.hpp"
@@ -23,14 +24,15 @@ std::string value_of(const Values& values, const std::string& name) {
   return found == values.end() ? std::string() : found->second;
 }
 
-/// A positive whole number, also where it is printed as `1.0`.
-void take(const Values& values, const std::string& name, Count& target, std::int64_t least = 1) {
+/// Sets a field to a positive whole number, also where it is printed as `1.0`.
+void take(const Values& values, const std::string& name, const char* field, ImportedJob& job,
+          std::int64_t least = 1) {
   const auto number = parse_number(value_of(values, name));
   if (!number || *number < static_cast<double>(least) ||
       *number > static_cast<double>(kMostOfNumber)) {
     return;
   }
-  target = static_cast<std::int64_t>(*number);
+  (void)assign(field, std::to_string(static_cast<std::int64_t>(*number)), job);
 }
 
 /// An enumerator is printed with its class, PositionEmbeddingType.alibi, and a type as PyTorch
@@ -63,8 +65,8 @@ SaidFlags as_flags(const LogSection::Arguments& arguments, const ForeignNames& n
 
 /// Notes values for rules, in the place of those of another dump.
 void note_facts(std::string_view of, const Values& values, ImportedJob& job) {
-  std::erase_if(job.facts, [&](const auto& one) { return one.first.starts_with(of); });
-  for (const auto& [name, value] : values) job.facts.emplace(std::string(of) + name, value);
+  job.drop_all(of);
+  for (const auto& [name, value] : values) job.set(std::string(of) + name, value);
 }
 
 }  // namespace
@@ -74,33 +76,35 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   if (arguments.empty()) return;
   const Values values(arguments.begin(), arguments.end());
   const Count gpus_before =
-      job.gpus ? job.gpus
-               : std::optional(job.plan.nodes.value_or(0) * job.gpus_per_node.value_or(0));
+      job.value("devices")
+          ? job.value("devices")
+          : std::optional(job.plan.nodes.value_or(0) * job.value("devices_per_node").value_or(0));
   job.plan.recompute.reset();
   job.plan.sequence_parallel.reset();
   job.plan.zero.reset();
   ImportReport report = std::move(job.report);
   job.report = {};
-  job.said.clear();  // of other files
-  job.marks = {};
-  job.config_precision.reset();
+  for (const char* of_files : {"--", "train_", "zero_optimization.", "mark.", "config_precision"}) {
+    job.drop_all(of_files);
+  }
   read_flags(file, as_flags(arguments, *job.names), job, NameSource::dump);
-  settle_batches(job);
+  follow_rules("batch sizes", job);
   // A dump has hundreds of arguments that do not matter; naming them helps nobody.
   report.assumed.insert(report.assumed.end(), job.report.assumed.begin(), job.report.assumed.end());
   report.left_out.insert(report.left_out.end(), job.report.left_out.begin(),
                          job.report.left_out.end());
   job.report = std::move(report);
   if (values.contains("pipe_parallel_size")) {  // GPT-NeoX, and Megatron-DeepSpeed of 2021
-    job.deepspeed = true;
-    job.deepspeed_config = job.deepspeed_config || values.contains("zero_optimization");
+    job.set_flag("deepspeed");
+    if (values.contains("zero_optimization")) job.set_flag("deepspeed_config");
   }
-  take(values, "world_size", job.gpus);
-  if (job.gpus != gpus_before) job.plan.nodes.reset();  // follows from the devices of a node
-  take(values, "data_parallel_size", job.plan.dp);
-  take(values, "virtual_pipeline_model_parallel_size", job.plan.vpp);
-  take(values, "padded_vocab_size", job.model.vocab);
-  take(values, "zero_stage", job.plan.zero, 0);
+  take(values, "world_size", "devices", job);
+  if (job.value("devices") != gpus_before)
+    job.plan.nodes.reset();  // follows from the devices of a node
+  take(values, "data_parallel_size", "plan.dp", job);
+  take(values, "virtual_pipeline_model_parallel_size", "plan.vpp", job);
+  take(values, "padded_vocab_size", "model.vocab_size", job);
+  take(values, "zero_stage", "plan.zero", job, 0);
   note_facts("dump.", values, job);
   follow_rules("dump", job);
   assume_megatron_defaults(job);
@@ -108,13 +112,15 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
 
 void read_engine_arguments(const LogSection::Arguments& arguments, ImportedJob& job) {
   if (arguments.empty()) return;
-  job.deepspeed = job.deepspeed_config = true;  // which is printed here
+  job.set_flag("deepspeed");
+  job.set_flag("deepspeed_config");  // which is printed here
   const Values values(arguments.begin(), arguments.end());
-  take(values, "train_batch_size", job.plan.gbs);
-  take(values, "train_micro_batch_size_per_gpu", job.plan.mbs);
-  take(values, "gradient_accumulation_steps", job.gradient_accumulation_steps);
-  if (!job.gpus && !job.plan.dp) take(values, "world_size", job.plan.dp);  // of one replica's ranks
-  take(values, "zero_optimization_stage", job.plan.zero, 0);
+  take(values, "train_batch_size", "plan.gbs", job);
+  take(values, "train_micro_batch_size_per_gpu", "plan.mbs", job);
+  take(values, "gradient_accumulation_steps", "gradient_accumulation_steps", job);
+  if (!job.value("devices") && !job.plan.dp)
+    take(values, "world_size", "plan.dp", job);  // of one replica's ranks
+  take(values, "zero_optimization_stage", "plan.zero", job, 0);
   note_facts("engine.", values, job);
   follow_rules("engine", job);
 }

@@ -38,20 +38,20 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
   for (const std::string& one : reading.state.wanted) all.push_back({one, true, false});
   for (const std::string& one : job.bases_named) all.push_back({one, false, true});
   for (const std::string& one : job.files_named) {
-    const bool config = one == job.deepspeed_config_file && job.deepspeed_config;
+    const bool config = one == job.text("deepspeed_config_file") && job.says("deepspeed_config");
     if (!config) all.push_back({one, false, false});
   }
   for (const auto& [key, value] : job.settings) {
     if (key.ends_with("config_file")) all.push_back({value, false, false});
   }
-  const bool shape = job.model.layers && job.model.hidden && !job.marks.model_overrides;
-  for (const auto& [flag, value] : job.models_perhaps) {
-    if (names.model || shape) break;
-    if (value.ends_with(".json")) all.push_back({value, false, true});
+  const bool shape = job.model.layers && job.model.hidden && !job.says("mark.model_overrides");
+  for (const ImportedClue& one : job.model_clues) {
+    const bool config = one.rank == ClueRank::flag && one.text.ends_with(".json");
+    if (config && !names.model && !shape) all.push_back({one.text, false, true});
   }
-  if (!job.model_named.empty() && !names.model && !shape) {
-    all.push_back({job.model_named, false, true});
-    all.push_back({job.model_named + "/config.json", false, true});
+  if (job.says("model_named") && !names.model && !shape) {
+    all.push_back({job.text("model_named"), false, true});
+    all.push_back({job.text("model_named") + "/config.json", false, true});
   }
   if (all.size() > kMostNamed) all.resize(kMostNamed);
   return all;

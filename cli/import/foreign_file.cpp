@@ -87,7 +87,7 @@ std::string stack_of_framework(const ImportedJob& job) {
   const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model");
   const bool adapts = of_trainer || (job.plan.tuning && *job.plan.tuning != Tuning::full);
   const bool titan = job.is_of("torchtitan");
-  if (adapts && !titan && !job.says("--num-layers") && !job.megatron_core) {
+  if (adapts && !titan && !job.says("--num-layers") && !job.says("megatron_core")) {
     for (const auto& [name, one] : job.names->frameworks) {
       if (!one.adapter_stack.empty() && job.is_of(name)) return one.adapter_stack;
     }
@@ -103,24 +103,25 @@ std::string stack_of_framework(const ImportedJob& job) {
 /// The stack that arguments of Megatron fit, DeepSpeed's or not, where the cluster's own is not
 /// known to: it may lack what they ask for. Empty where that one suits.
 std::string stack_of_arguments(const ImportedJob& job, const ImportNames& names, bool runs) {
-  const Framework& own = job.names->framework(job.deepspeed ? "deepspeed" : "megatron-lm");
+  const Framework& own = job.names->framework(job.says("deepspeed") ? "deepspeed" : "megatron-lm");
   const bool flash = job.plan.attention == AttentionKind::flash;
-  const bool modern = flash || job.megatron_core;
+  const bool modern = flash || job.says("megatron_core");
   const std::optional<Software> usual = look_up(job, names).software;  // the cluster's own
   const bool suits = usual && usual->framework == own.framework &&
                      (!flash || !usual->kernels.flash_kernel.empty());
   const std::int64_t zero = job.plan.zero.value_or(0);
   const bool sharded = zero > 1;
   // Hugging Face's and its like, and those that give a shape of their own to PyTorch's FSDP.
-  const bool trainer = sharded && (!job.says("--num-layers") || job.marks.fully_sharded);
+  const bool trainer = sharded && (!job.says("--num-layers") || job.says("mark.fully_sharded"));
   const bool offered = usual && std::ranges::count(usual->choices.zero, zero) > 0;
   const std::string& fsdp = job.names->framework("pytorch-fsdp").stack;
-  if (!job.deepspeed && trainer && !offered) return fsdp;
+  if (!job.says("deepspeed") && trainer && !offered) return fsdp;
   if (modern && suits) return usual->name;
-  const bool foreign = usual && !suits && job.deepspeed && (job.says("--num-layers") || sharded);
+  const bool foreign =
+      usual && !suits && job.says("deepspeed") && (job.says("--num-layers") || sharded);
   if (!modern && !foreign && (job.cluster || !runs)) return {};
   // DeepSpeed's stacks were measured before they had flash attention.
-  if (job.deepspeed && (flash || trainer)) {
+  if (job.says("deepspeed") && (flash || trainer)) {
     return sharded ? fsdp : job.names->framework("megatron-lm").stack;
   }
   return modern || foreign ? own.stack : own.old_stack;
@@ -135,10 +136,10 @@ void assume_names(Import& import, const ImportNames& names) {
         fmt::format("{} {}: no file names it (--{} NAME)", what, chosen, what));
     return chosen;
   };
-  if (job.torchtitan.said() || std::ranges::any_of(import.runs, &LoggedRun::torchtitan)) {
-    job.marks.trainers.insert("torchtitan");
+  if (is_torchtitan(job) || std::ranges::any_of(import.runs, &LoggedRun::torchtitan)) {
+    job.set_flag("mark.of.torchtitan");
   }
-  if (job.torchtitan.family.ends_with("_causal_lm")) job.marks.trainers.insert("llm-foundry");
+  if (job.text("torchtitan.family").ends_with("_causal_lm")) job.set_flag("mark.of.llm-foundry");
   if (!job.software) {
     std::string stack = stack_of_framework(job);
     if (stack.empty()) stack = stack_of_arguments(job, names, runs);
@@ -147,7 +148,7 @@ void assume_names(Import& import, const ImportNames& names) {
   if (!job.cluster && runs) {
     std::string cluster;
     for (const auto& [type, name] : job.names->clusters) {  // that of any type first
-      if (job.device_type.value_or("").find(type) != std::string::npos) cluster = name;
+      if (job.text("device_type").find(type) != std::string::npos) cluster = name;
     }
     if (!cluster.empty()) job.cluster = assume("cluster", cluster);
   }
@@ -182,15 +183,15 @@ void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& j
     const std::string kind = what_it_looks_like(source.text);
     if (!kind.empty()) throw InputError(source.file + ": looks like " + kind);
   }
-  if (job.model_named.empty() && !job.yaml_config_file.empty() && !job.yaml_config) {
+  if (!job.says("model_named") && job.says("yaml_config_file") && !job.says("yaml_config")) {
     throw InputError(
         fmt::format("{}: names the configuration {}, which is not among the files; add it",
-                    names_of(sources), printable(job.yaml_config_file)));
+                    names_of(sources), printable(job.text("yaml_config_file"))));
   }
-  if (job.model_named.empty()) return;
+  if (!job.says("model_named")) return;
   throw InputError(
       fmt::format("{}: names the model {} without its shape; add that file or its config.json",
-                  names_of(sources), printable(job.model_named)));
+                  names_of(sources), printable(job.text("model_named"))));
 }
 
 /// Returns why the shape of a model could not be read: a value that only a run would tell, or files
@@ -225,13 +226,13 @@ void tell_named_model(const ImportNames& names, ImportedJob& job) {
 void use_named_model(const ImportNames& names, ImportedJob& job) {
   if (!names.model) return;
   job.model = *names.model;
-  job.padded_vocab.reset();
-  job.model_named.clear();
+  job.drop("padded_vocab");
+  job.drop("model_named");
 }
 
 /// Models of scripts and configurations hold as many positions as they train with.
 void assume_positions(ImportedJob& job) {
-  if (!job.script || job.model.max_positions || !job.plan.seq_len) return;
+  if (!job.says("script") || job.model.max_positions || !job.plan.seq_len) return;
   job.model.max_positions = job.plan.seq_len;
   job.report.assumed.push_back(
       fmt::format("max_position_embeddings {}: that of --seq-length", *job.plan.seq_len));
@@ -250,8 +251,9 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   assume_positions(import.job);
   look_up_flavour(names.library, import.job);
   look_up_model(names.library, import.job);
-  if (!import.job.maxtext.empty()) replace_by_names(import.job, names);  // its axes fill devices
-  if (import.job.script) {
+  if (import.job.says("mark.of.maxtext"))
+    replace_by_names(import.job, names);  // its axes fill devices
+  if (import.job.says("script")) {
     read_unused_variables(first_file(sources), state, import.job);
     take_by_names(import.job);
     assume_megatron_defaults(import.job);
@@ -272,8 +274,9 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
     refuse_several_models(sources, import.job);
     refuse_known_kinds(sources, import.job);
     const std::string missing = what_is_missing(import.job);
-    const std::string programs =
-        import.job.programs.empty() ? "" : fmt::format("; it starts {}", import.job.programs);
+    const std::string programs = !import.job.says("programs")
+                                     ? ""
+                                     : fmt::format("; it starts {}", import.job.text("programs"));
     throw InputError(fmt::format("{}: no --num-layers and --hidden-size found{}{}; expected {}",
                                  first_file(sources), programs, missing,
                                  "a launch script, a configuration in YAML or TOML, a Hugging Face "
@@ -297,7 +300,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
 std::vector<SoftwareField> changed_fields(const ImportedJob& job, const ImportNames& names) {
   std::vector<SoftwareField> fields = software_fields(job);
   const std::optional<Software> software = look_up(job, names).software;
-  if (software && job.launch == software->host.launch) {
+  if (software && job.text("launch") == name(software->host.launch)) {
     std::erase_if(fields, [](const SoftwareField& one) { return one.path == "software.launch"; });
   }
   return fields;

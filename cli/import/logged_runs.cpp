@@ -77,14 +77,14 @@ double units_of_iteration(const std::string& file, TimedUnit unit, const Importe
   }
   if (unit == TimedUnit::sequence) return static_cast<double>(*sequences);
   const auto tokens = job.plan.seq_len ? job.plan.seq_len : job.model.max_positions;
-  if (!tokens || !job.gpus) {
+  if (!tokens || !job.value("devices")) {
     throw InputError(
         fmt::format("{}: gives tokens a second of one device, but no file says {}", file,
                     tokens ? "how many devices there are (--nodes and --cluster)"
                            : "how long sequences are (a config.json beside it, or a script)"));
   }
   return static_cast<double>(*sequences) * static_cast<double>(*tokens) /
-         static_cast<double>(*job.gpus);
+         static_cast<double>(*job.value("devices"));
 }
 
 LoggedRun timed_run(const std::string& file, const LogSection& section, const BatchTimes& batch,
@@ -151,10 +151,10 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   cells["source"] = run.source;
   cells["cluster"] = run.job.cluster.value_or("");
   cells["software"] = run.job.software.value_or("");
-  const char* framework = run.job.deepspeed ? "deepspeed" : "megatron-lm";
+  const char* framework = run.job.says("deepspeed") ? "deepspeed" : "megatron-lm";
   cells["framework"] =
       run.torchtitan ? "torchtitan" : run.job.names->framework(framework).framework;
-  whole("gpus", run.job.gpus);
+  whole("gpus", run.job.value("devices"));
   cells["model"] = model.name;
   whole("layers", model.layers);
   whole("hidden", model.hidden);
@@ -169,7 +169,7 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
     if (const auto& value = axis.of(plan)) cells[std::string(axis.column)] = cell_of(*value);
   });
   if (!plan.seq_len) whole("seq_len", model.max_positions);
-  if (run.job.launch) cells["launch"] = name(*run.job.launch);
+  if (run.job.says("launch")) cells["launch"] = run.job.text("launch");
   number("sec_per_iter", run.sec_per_iter);
   number("tflops_per_gpu", run.tflops_per_gpu);
   if (run.tflops_per_gpu) {

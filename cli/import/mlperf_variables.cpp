@@ -68,29 +68,30 @@ bool read_mlperf_variables(const std::string& file, const ShellState& state, Imp
   const auto rows = said.number("MINIBS");
   if (!nodes || !devices || !rows || *nodes < 1 || *devices < 1 || *rows < 1) return false;
   PlanRequest& plan = job.plan;
-  const auto set = [&](const char* flag, std::optional<std::int64_t>& field, std::int64_t value) {
-    field = job.said[flag] = value;
+  const auto set = [&](const char* flag, const char* field, std::int64_t value) {
+    job.set_number(flag, value);
+    (void)assign(field, std::to_string(value), job);
     return value;
   };
-  const auto degree = [&](const char* name, const char* flag, std::optional<std::int64_t>& field) {
+  const auto degree = [&](const char* name, const char* flag, const char* field) {
     return set(flag, field, std::max<std::int64_t>(1, said.number(name).value_or(1)));
   };
-  set("--nnodes", plan.nodes, *nodes);
-  set("--nproc-per-node", job.gpus_per_node, *devices);
-  const std::int64_t ranks = degree("TP", "--tensor-model-parallel-size", plan.tp) *
-                             degree("PP", "--pipeline-model-parallel-size", plan.pp) *
-                             degree("CP", "--context-parallel-size", plan.cp);  // of a replica
+  set("--nnodes", "plan.nodes", *nodes);
+  set("--nproc-per-node", "devices_per_node", *devices);
+  const std::int64_t ranks = degree("TP", "--tensor-model-parallel-size", "plan.tp") *
+                             degree("PP", "--pipeline-model-parallel-size", "plan.pp") *
+                             degree("CP", "--context-parallel-size", "plan.cp");  // of a replica
   if (said.on("SP")) plan.sequence_parallel = true;
-  set("--micro-batch-size", plan.mbs, said.number("MBS").value_or(1));
+  set("--micro-batch-size", "plan.mbs", said.number("MBS").value_or(1));
   const std::int64_t sequences = *rows * (*nodes * *devices / ranks);
   if (sequences > kMostSequences) {
     throw InputError(fmt::format("{}: MINIBS {} of {} replicas: expected at most {} sequences",
                                  file, *rows, *nodes * *devices / ranks, kMostSequences));
   }
-  set("--global-batch-size", plan.gbs, sequences);
+  set("--global-batch-size", "plan.gbs", sequences);
   if (said.on("FP8_ACT")) job.plan.fp8_activation_store = true;
   if (said.on("FP8_DPA")) job.plan.fp8_attention = true;
-  job.script = true;
+  job.set_flag("script");
   job.report.read.push_back(file + ": MLPerf's variables");
   const bool tunes = said.has("LORA_A2A") || lower_case(file).find("lora") != std::string::npos;
   if (tunes) read_fine_tuning(said, job);

@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/job/job_completion.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "hw/device.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/job/usual_software.hpp"
 #include "models/shape/layer_pattern.hpp"
 #include "models/shape/transformer.hpp"
@@ -56,14 +56,15 @@ class Completion {
       : job_(job), names_(names), inputs_(look_up(job, names)) {}
 
   void run() {
-    if (!job_.plan.gbs && (job_.script || job_.deepspeed_config)) tell_missing_batch();
+    if (!job_.plan.gbs && (job_.says("script") || job_.says("deepspeed_config")))
+      tell_missing_batch();
     note_facts();
     follow_rules("devices and length", job_);
     const bool megatron = job_.says("--num-layers");  // in a script or a log
-    if (!job_.script && !job_.deepspeed_config && !megatron) return;
-    if (job_.script) tell_config();
+    if (!job_.says("script") && !job_.says("deepspeed_config") && !megatron) return;
+    follow_rules("missing configurations", job_);
     follow_rules("precision", job_);
-    if (!job_.script && !megatron) {
+    if (!job_.says("script") && !megatron) {
       follow_overlap();
       return follow_rules("recomputation", job_);
     }
@@ -77,7 +78,7 @@ class Completion {
  private:
   /// Tests whether a job without a micro batch is predicted with 1.
   [[nodiscard]] bool assumes_micro_batch() const {
-    return (job_.script || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
+    return (job_.says("script") || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
   }
   void assume(std::string text) { job_.report.assumed.push_back(std::move(text)); }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
@@ -85,14 +86,18 @@ class Completion {
   /// Notes what rules ask of the user's words and of the stack.
   void note_facts() {
     for (const Override& override : names_.overrides) {
-      job_.facts["user." + override.path] = override.value;
+      job_.set("user." + override.path, override.value);
     }
-    job_.facts["stack.precision"] = name(Precision::bf16);
+    job_.set("stack.precision", "bf16");
     if (!inputs_.software) return;
     const auto& usual = inputs_.software->defaults;
-    job_.facts["stack.name"] = inputs_.software->name;
+    job_.set("stack.name", inputs_.software->name);
+    job_.set("stack.framework", inputs_.software->framework);
+    const GradientOverlap overlap = inputs_.software->communication.gradient_overlap;
+    job_.set("stack.gradient_overlap", std::string(name(overlap)));
+    if (usual.overlap) job_.set("stack.overlap", cell_of(*usual.overlap));
     const auto note = [&](const char* axis, const auto& value) {
-      if (value) job_.facts[axis] = name(*value);
+      if (value) job_.set(axis, std::string(name(*value)));
     };
     note("stack.precision", usual.precision);
     note("stack.attention", usual.attention);
@@ -107,14 +112,15 @@ class Completion {
     if (!plan.dp && !job_.unresolved_degrees().empty()) {
       missing.push_back(job_.unresolved_degrees());
     }
-    if (!plan.dp && !job_.gpus) {
+    if (!plan.dp && !job_.value("devices")) {
       if (!plan.nodes) missing.emplace_back("the number of nodes (--nodes)");
-      if (!job_.gpus_per_node) missing.emplace_back("the devices of a node (--cluster)");
+      if (!job_.value("devices_per_node"))
+        missing.emplace_back("the devices of a node (--cluster)");
     }
     leave_out(
         fmt::format("gbs: it would be {} x {} accumulation steps x dp; missing: {}; --gbs N "
                     "says it",
-                    mbs, job_.gradient_accumulation_steps.value_or(1),
+                    mbs, job_.value("gradient_accumulation_steps").value_or(1),
                     missing.empty() ? "a dp that divides the devices"
                                     : fmt::format("{}", fmt::join(missing, ", "))));
   }
@@ -143,7 +149,7 @@ class Completion {
     if (names_.library == nullptr) {
       return leave_out("vocab_size: no file says it; --set model.vocab_size=N does");
     }
-    const std::int64_t extra = job_.extra_vocab.value_or(0);
+    const std::int64_t extra = job_.value("extra_vocab").value_or(0);
     for (const std::string& named : job_.tokenizer) {
       const Tokenizer* found = job_.names->tokenizer(named);
       if (found == nullptr) continue;
@@ -170,10 +176,10 @@ class Completion {
   void fill_up_vocabulary() {
     constexpr const char* kFlag = "--make-vocab-size-divisible-by";
     const std::int64_t tp = job_.plan.tp.value_or(1);
-    const std::int64_t multiple = job_.vocab_multiple.value_or(0);
+    const std::int64_t multiple = job_.value("vocab_multiple").value_or(0);
     const std::int64_t own = inputs_.software ? inputs_.software->vocab_multiple : 128;
     const bool counts = multiple > 0 && tp > 0 && tp < (1 << 20) && job_.model.vocab;
-    if (!counts || job_.padded_vocab || names_.replaces("model.vocab_size")) return;
+    if (!counts || job_.value("padded_vocab") || names_.replaces("model.vocab_size")) return;
     const std::int64_t rows = padded_vocab(*job_.model.vocab, tp, multiple);
     const std::int64_t usual = padded_vocab(*job_.model.vocab, tp, own);
     if (rows > usual && padded_vocab(rows, tp, own) == rows) {
@@ -187,108 +193,13 @@ class Completion {
     }
   }
 
-  /// ms-swift has configurations by the stage, DeepSpeed-Chat makes one.
-  [[nodiscard]] bool has_own_config() const {
-    const bool by_stage = job_.deepspeed_config_file.find('.') == std::string::npos;
-    return (job_.is_of("ms-swift") && by_stage) || job_.says("--data-split");
-  }
-
-  void tell_config() {
-    if (!job_.yaml_config_file.empty() && !job_.yaml_config) {
-      leave_out(fmt::format("{}: not among the files; prequel import SCRIPT CONFIG reads both",
-                            printable(job_.yaml_config_file)));
-    }
-    if (!job_.deepspeed || job_.deepspeed_config || has_own_config()) return;
-    const std::string name = job_.deepspeed_config_file.empty()
-                                 ? std::string("DeepSpeed's config")
-                                 : printable(job_.deepspeed_config_file);
-    leave_out(fmt::format(
-        "{}: not among the files; prequel import SCRIPT CONFIG reads both{}", name,
-        job_.plan.zero ? "" : " (until then ZeRO is as the software has it by default)"));
-  }
-
-  void overlap_with(Overlapped word) {
-    if (!job_.plan.overlap && inputs_.software) {
-      job_.plan.overlap = inputs_.software->defaults.overlap;
-    }
-    if (!job_.plan.overlap) job_.plan.overlap.emplace();
-    job_.plan.overlap->add(word);
-  }
-
   /// Notes whether gradients are reduced beside passes where the files differ from the stack.
   void follow_overlap() {
     if (names_.replaces("plan.overlap") ||
         names_.replaces("software.communication.gradient_overlap")) {
       return;
     }
-    if (job_.deepspeed) return follow_overlap_comm();
-    const bool megatron = job_.says("--num-layers") || job_.is_of("ms-swift-megatron");
-    if (!inputs_.software || !megatron) return;
-    if (!inputs_.software->framework.starts_with("megatron")) return;
-    const GradientOverlap priced = inputs_.software->communication.gradient_overlap;
-    const bool asked = job_.says("--overlap-grad-reduce");
-    if (asked && priced != GradientOverlap::always) {
-      overlap_with(Overlapped::grads);
-      job_.report.read.emplace_back("--overlap-grad-reduce: plan.overlap has grads");
-    } else if (!asked && priced == GradientOverlap::always) {
-      overlap_with(Overlapped::no_grads);
-      assume("overlap no-grads: no --overlap-grad-reduce");
-    }
-    if (asked && job_.plan.zero.value_or(0) > 0 && !job_.says("--overlap-param-gather")) {
-      overlap_with(Overlapped::no_params);
-      job_.report.read.emplace_back("no --overlap-param-gather: plan.overlap has no-params");
-    }
-  }
-
-  /// DeepSpeed reduces on a stream of its own if `overlap_comm` says so, which it does by itself at
-  /// stage 3 alone (deepspeed/runtime/zero/config.py). Stage 0 reduces all gradients behind the
-  /// last backward pass, whatever is said, and so do its pipelines, which switch it off with a
-  /// warning (deepspeed/runtime/engine.py). Gathers at stage 3 are asynchronous either way.
-  void follow_overlap_comm() {
-    if (!job_.deepspeed_config && !job_.overlap_comm) return;  // the file that says it is missing
-    const std::int64_t stage = job_.plan.zero.value_or(0);
-    const bool pipeline = is_pipeline_module(stage);
-    const bool never = stage == 0 || pipeline;
-    const bool overlaps = !never && job_.overlap_comm.value_or(stage == 3);
-    const char* word = overlaps ? "grads" : "no-grads";
-    if (never && job_.overlap_comm == true) {
-      assume(
-          fmt::format("overlap_comm true: has no effect {}, where DeepSpeed reduces gradients "
-                      "behind the last backward pass",
-                      pipeline ? "with its pipelines" : "at ZeRO stage 0"));
-    }
-    if (!inputs_.software && !job_.overlap_comm) return;
-    if (overlaps == reduces_beside_by_itself(stage)) return;
-    overlap_with(overlaps ? Overlapped::grads : Overlapped::no_grads);
-    if (job_.overlap_comm == overlaps) {
-      job_.report.read.push_back(
-          fmt::format("overlap_comm {}: plan.overlap has {}", overlaps, word));
-    } else if (!job_.overlap_comm) {
-      assume(
-          fmt::format("overlap {}: DeepSpeed's at ZeRO stage {}, as no overlap_comm says "
-                      "otherwise",
-                      word, stage));
-    }
-  }
-
-  /// Tests whether DeepSpeed's PipelineModule trains: Megatron-DeepSpeed takes it unless it is told
-  /// not to, GPT-NeoX with one stage, too. It goes with no stage of ZeRO above 1.
-  [[nodiscard]] bool is_pipeline_module(std::int64_t stage) const {
-    if (stage > 1) return false;
-    if (job_.plan.pp.value_or(1) > 1 || job_.value("--pipe-parallel-size").value_or(0) > 0) {
-      return true;
-    }
-    return job_.says("--num-layers") && !job_.yaml_config && !job_.says("--no-pipeline-parallel");
-  }
-
-  /// Tests whether the stack reduces gradients beside passes where a plan says nothing. States that
-  /// are gathered layer by layer are also reduced so.
-  [[nodiscard]] bool reduces_beside_by_itself(std::int64_t stage) const {
-    if (stage == 3) return true;
-    if (!inputs_.software) return false;
-    const GradientOverlap overlap = inputs_.software->communication.gradient_overlap;
-    return overlap == GradientOverlap::always ||
-           (overlap == GradientOverlap::no_pipeline && job_.plan.pp.value_or(1) == 1);
+    follow_rules(job_.says("deepspeed") ? "overlap of DeepSpeed" : "overlap of Megatron", job_);
   }
 
   ImportedJob& job_;
@@ -323,20 +234,20 @@ constexpr Replaced kReplaced[] = {{"plan.nodes", &PlanRequest::nodes, "--nnodes"
 /// for.
 void use_nodes_of(const Cluster& cluster, bool nodes_asked, ImportedJob& job) {
   const std::int64_t devices = cluster.devices_per_node;
-  if (job.gpus_per_node == devices) return;
-  if (job.gpus && *job.gpus < devices && !nodes_asked) {
+  if (job.value("devices_per_node") == devices) return;
+  if (job.value("devices") && *job.value("devices") < devices && !nodes_asked) {
     job.plan.nodes.reset();  // some devices of a node
-    job.gpus_per_node = devices;
+    job.set_number("devices_per_node", devices);
     return;
   }
-  if (job.gpus_per_node && !nodes_asked) {
-    if (!job.gpus || *job.gpus % devices != 0) return;
-    job.plan.nodes = *job.gpus / devices;
+  if (job.value("devices_per_node") && !nodes_asked) {
+    if (!job.value("devices") || *job.value("devices") % devices != 0) return;
+    job.plan.nodes = *job.value("devices") / devices;
     job.report.assumed.push_back(fmt::format("nodes {}: {} devices in nodes of {}", *job.plan.nodes,
-                                             *job.gpus, cluster.name));
+                                             *job.value("devices"), cluster.name));
   }
-  job.gpus_per_node = devices;
-  if (nodes_asked) job.gpus.reset();
+  job.set_number("devices_per_node", devices);
+  if (nodes_asked) job.drop("devices");
 }
 
 }  // namespace
@@ -349,7 +260,7 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
     if (!value) continue;
     replaced = replaced || plan.*field != value;
     plan.*field = value;
-    job.unresolved.erase(flag);
+    job.drop(std::string("open.") + flag);
   }
   const bool nodes = names.replaces("plan.nodes");
   if (replaced) {
@@ -357,12 +268,12 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
         names.replaces("plan.tp") || names.replaces("plan.pp") || names.replaces("plan.cp");
     if (!names.replaces("plan.dp") && (nodes || degrees)) plan.dp.reset();
     if (names.replaces("plan.dp") && !nodes) plan.nodes.reset();
-    if (names.replaces("plan.dp") || nodes) job.gpus.reset();
-    if (names.replaces("plan.dp")) job.tasks_per_node.reset();
+    if (names.replaces("plan.dp") || nodes) job.drop("devices");
+    if (names.replaces("plan.dp")) job.drop("tasks_per_node");
     // A global batch that is said stays, and is reached in other steps.
-    if (plan.gbs && !names.replaces("plan.gbs")) job.gradient_accumulation_steps.reset();
+    if (plan.gbs && !names.replaces("plan.gbs")) job.drop("gradient_accumulation_steps");
   }
-  complete_devices(job);
+  follow_rules("devices", job);
   if (const NamedInputs inputs = look_up(job, names); inputs.cluster) {
     use_nodes_of(*inputs.cluster, nodes, job);
   }

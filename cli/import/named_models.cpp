@@ -20,9 +20,6 @@
 namespace prequel {
 namespace {
 
-/// How likely a text names the model that is trained.
-enum Rank : int { kNamed, kFlag, kConfiguration, kVariable, kProgram, kWord, kTokenizer, kFile };
-
 constexpr std::size_t kLongestClue = 512;
 
 /// Tests whether a name in any case has a part of a list (`ForeignNames::words_of`).
@@ -30,29 +27,32 @@ bool has_one(const std::string& name, const char* list, const ImportedJob& job) 
   return has_part(lower_case(name), job.names->words_of(list));
 }
 
-void note(int rank, std::string what, const std::string& text, ImportedJob& job) {
+void note(ClueRank rank, std::string what, const std::string& text, ImportedJob& job) {
   constexpr std::size_t kMostClues = 4096;
   const bool flags = text.find("--") != std::string::npos;
   if (text.empty() || flags || text.size() > kLongestClue) return;
   if (job.model_clues.size() >= kMostClues) return;
-  const bool names_models = rank < kWord && rank != kVariable;
+  const bool names_models = rank < ClueRank::word && rank != ClueRank::variable;
   job.model_clues.push_back({rank, std::move(what), text, names_models});
 }
 
 /// All that may name the model, the likeliest first.
 std::vector<ImportedClue> clues_of(const ImportedJob& job) {
   ImportedJob noted;
-  note(kNamed, "the model", job.model_named, noted);
-  for (const auto& [flag, value] : job.models_perhaps) {
-    if (has_one(flag, "other_models", job)) continue;
+  note(ClueRank::named, "the model", job.text("model_named"), noted);
+  for (const ImportedClue& one : job.model_clues) {
+    if (one.rank != ClueRank::flag || has_one(one.what, "other_models", job)) continue;
     // The name of a flag may tell the family: --load-llama-config 7b.
-    note(kFlag, flag, value, noted);
-    note(kFlag, flag, flag.substr(flag.find_first_not_of('-')) + " " + value, noted);
+    note(one.rank, one.what, one.text, noted);
+    note(one.rank, one.what, one.what.substr(one.what.find_first_not_of('-')) + " " + one.text,
+         noted);
   }
-  note(kConfiguration, "the configuration", job.yaml_config_file, noted);
-  for (const std::string& one : job.tokenizer) note(kTokenizer, "the tokenizer", one, noted);
+  note(ClueRank::configuration, "the configuration", job.text("yaml_config_file"), noted);
+  for (const std::string& one : job.tokenizer)
+    note(ClueRank::tokenizer, "the tokenizer", one, noted);
   std::vector<ImportedClue> clues = std::move(noted.model_clues);
-  clues.insert(clues.end(), job.model_clues.begin(), job.model_clues.end());
+  std::ranges::copy_if(job.model_clues, std::back_inserter(clues),
+                       [](const ImportedClue& one) { return one.rank != ClueRank::flag; });
   std::stable_sort(
       clues.begin(), clues.end(),
       [](const ImportedClue& one, const ImportedClue& other) { return one.rank < other.rank; });
@@ -68,10 +68,10 @@ std::optional<std::string> named_within(const Library& library, ImportedJob& job
   });
   if (said.layers || said.hidden || reinforced) return std::nullopt;
   const std::vector<ImportedClue> clues = clues_of(job);
-  const bool another = says_size(job.model_named);
+  const bool another = says_size(job.text("model_named"));
   std::vector<ModelClue> texts;
   for (const ImportedClue& one : clues) {
-    if (another && one.rank != kNamed) continue;
+    if (another && one.rank != ClueRank::named) continue;
     texts.push_back({one.text, one.names_models});
   }
   const auto found = library.model_within(texts);
@@ -87,7 +87,7 @@ std::optional<std::string> named_within(const Library& library, ImportedJob& job
 void note_model_clues(const LaunchScript& script, ImportedJob& job) {
   for (const auto& [name, value] : script.state.variables) {
     if (has_one(name, "model_variables", job) && !has_one(name, "other_models", job))
-      note(kVariable, name, value, job);
+      note(ClueRank::variable, name, value, job);
   }
   std::string flag;    // the last one
   bool first = false;  // whether the word stands right behind it
@@ -101,15 +101,15 @@ void note_model_clues(const LaunchScript& script, ImportedJob& job) {
     if (word == kCommandEnd) {
       flag.clear();
     } else if (word.ends_with(".py") && !behind) {
-      note(kProgram, "the program", word, job);
+      note(ClueRank::program, "the program", word, job);
     } else if (!has_one(flag, "other_models", job) && text.find('$') == std::string::npos) {
-      note(kWord, what, text, job);
+      note(ClueRank::word, what, text, job);
     }
   }
 }
 
 void note_file_clue(const std::string& file, ImportedJob& job) {
-  note(kFile, "the file", std::filesystem::path(file).filename().string(), job);
+  note(ClueRank::file, "the file", std::filesystem::path(file).filename().string(), job);
 }
 
 namespace {
@@ -118,9 +118,9 @@ namespace {
 /// rest is its own. A model of others is told.
 void compare_with_named(const Library& library, ImportedJob& job) {
   std::optional<std::string> file;
-  if (!job.model_named.empty()) file = library.model_file(job.model_named);
+  if (job.says("model_named")) file = library.model_file(job.text("model_named"));
   for (const ImportedClue& one : file ? std::vector<ImportedClue>() : clues_of(job)) {
-    if (file || one.rank > (job.shape_by_name ? kFlag : kNamed)) break;
+    if (file || one.rank > (job.says("shape_by_name") ? ClueRank::flag : ClueRank::named)) break;
     if (const auto found = library.model_within({{one.text, true}})) file = found->file;
   }
   if (!file) return;
@@ -152,26 +152,26 @@ void compare_with_named(const Library& library, ImportedJob& job) {
 }  // namespace
 
 void look_up_model(const Library* library, ImportedJob& job) {
-  const bool whole = job.model.layers && job.model.hidden && !job.marks.model_overrides;
+  const bool whole = job.model.layers && job.model.hidden && !job.says("mark.model_overrides");
   if (library == nullptr) return;
   if (whole) return compare_with_named(*library, job);
   // Hugging Face's --config_name is a model's, too; else the program may have its model's name.
-  const bool named = !job.model_named.empty();
-  std::string name = named ? job.model_named : job.yaml_config_file;
+  const bool named = job.says("model_named");
+  std::string name = named ? job.text("model_named") : job.text("yaml_config_file");
   auto file = library->model_file(name);
   if (!named && !file && name.ends_with("_full")) {  // torchtune's llama3_3/70B_full
     std::string family = name;
     std::ranges::replace(family, '/', '_');
     file = library->model_file(family);
     if (file) {
-      job.said.try_emplace("--recipe", 1);
-      job.marks.trainers.insert("torchtune");
+      job.note("--recipe");
+      job.set_flag("mark.of.torchtune");
     }
   }
   const bool by_config = !named && file.has_value();
   const bool by_program = !named && !file;
   if (by_program) {
-    name = job.model_of_program;
+    name = job.text("model_of_program");
     file = library->model_file(name);
   }
   if (!file) {
@@ -180,8 +180,8 @@ void look_up_model(const Library* library, ImportedJob& job) {
   }
   if (!file) return;
   take_what_is_missing(imported_model(library->open("models", *file)), job.model);
-  if (by_config) job.yaml_config_file.clear();
-  if (by_program && name == job.model_of_program) job.said.try_emplace("--recipe", 1);
+  if (by_config) job.drop("yaml_config_file");
+  if (by_program && name == job.text("model_of_program")) job.note("--recipe");
   if (job.says("--recipe")) {
     job.report.left_out.push_back(
         fmt::format("{}: prequel does not know the batches, layout, precision and recomputation "

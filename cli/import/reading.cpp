@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/import/configs/config_templates.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
 #include "cli/import/job/name_files.hpp"
@@ -18,7 +19,6 @@
 #include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
-#include "cli/import/shell/config_templates.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/import/source_files.hpp"
 #include "cli/import/training_programs.hpp"
@@ -49,10 +49,10 @@ void read_json(const Document& document, ImportedJob& job) {
 void read_launch(const LaunchScript& script, ImportedJob& job) {
   const auto blocking = script.state.variables.find("CUDA_LAUNCH_BLOCKING");
   if (blocking != script.state.variables.end() && blocking->second == "1") {
-    job.launch = Launch::blocking;
+    job.set("launch", "blocking");
     job.report.read.emplace_back("CUDA_LAUNCH_BLOCKING=1: software.launch is blocking");
   } else {
-    job.launch = Launch::async;
+    job.set("launch", "async");
     job.report.assumed.emplace_back("software.launch async: no CUDA_LAUNCH_BLOCKING=1");
   }
 }
@@ -69,28 +69,14 @@ void list_environment(const LaunchScript& script, ImportedJob& job) {
   }
 }
 
-/// DeepSpeed counts those of a node, NeMo's and Megatron-Bridge's scripts all of them, of which
-/// `--gpus-per-node` is the share of one.
-void follow_all_devices(ImportedJob& job) {
-  constexpr std::int64_t kMostOfNode = 16;
-  const auto all = job.value("--num-gpus");
-  if (!all || job.gpus) return;
-  const auto each = job.value("--gpus-per-node");
-  if (*all <= each.value_or(kMostOfNode)) return;
-  job.gpus = all;
-  if (job.gpus_per_node == all) job.gpus_per_node = each;
-  job.report.assumed.push_back(
-      fmt::format("--num-gpus {}: of all nodes, as none has so many", *all));
-}
-
 /// Assumes what launchers do where no flag gives a number of nodes: one, unless a scheduler knows
 /// more.
 void assume_one_node(const LaunchScript& script, ImportedJob& job) {
   const bool by_launcher =
       job.says("--nproc-per-node") || job.says("--num-gpus") || job.says("--accelerators");
-  if (job.plan.nodes || job.gpus || !by_launcher) return;
+  if (job.plan.nodes || job.value("devices") || !by_launcher) return;
   for (const char* flag : {"--nodes", "--nnodes", "--num-nodes"}) {
-    if (job.unresolved.contains(flag)) return;
+    if (job.says(std::string("open.") + flag)) return;
   }
   for (const std::string& word : script.words) {
     const bool empty = word == "--hostfile=";
@@ -120,7 +106,7 @@ void read_hosts(const std::string& body, ImportedJob& job) {
   }
   if (hosts == 0 || job.plan.nodes) return;
   job.plan.nodes = hosts;
-  job.gpus_per_node = *slots;
+  job.set_number("devices_per_node", *slots);
   job.report.read.push_back(fmt::format("a list of {} hosts with {} slots each", hosts, *slots));
 }
 
@@ -168,7 +154,7 @@ void hear_of_devices(LaunchScript& script, ImportedJob& job) {
         i + 1 < script.words.size() ? script.words[i] + " " + script.words[i + 1] : "";
     for (const auto& [name, framework] : job.names->frameworks) {
       const bool alone = first && is_one_of(framework.commands, script.words[i]);
-      if (alone || is_one_of(framework.commands, two)) job.marks.trainers.insert(name);
+      if (alone || is_one_of(framework.commands, two)) job.set_flag("mark.of." + name);
       starts = starts || alone;
     }
   }
@@ -216,13 +202,13 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
     const bool alone = i == 0 || !is_flag(words[i - 1]);
     const bool xtuner = i > 1 && words[i - 2] == "xtuner" && words[i - 1] == "train";
     if (is_python(word) && (xtuner || (program && is_python(words[i - 1])))) {
-      job.yaml_config_file = word;
+      job.set("yaml_config_file", word);
       job.files_named.push_back(word);
     }
     if (program && alone && is_config(word)) {
       job.files_named.push_back(word);
       if (!folder.empty()) job.files_named.push_back(folder + word);
-      if (job.yaml_config_file.empty()) job.yaml_config_file = word;
+      if (!job.says("yaml_config_file")) job.set("yaml_config_file", word);
     }
     program = program || is_python(word) || word == "-m" || names.has_word("config_programs", word);
   }
@@ -239,7 +225,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
     if (!before.contains(run)) job.report.read.push_back(run + ": run by " + source.file);
   }
   state.scripts.insert(source.name());
-  job.script = true;
+  job.set_flag("script");
   job.report.assumed.insert(job.report.assumed.end(), script.assumed.begin(), script.assumed.end());
   hear_of_devices(script, job);
   TrainingWords training = words_of_training(script.words, *job.names);
@@ -259,7 +245,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   }
   read_launch(script, job);
   list_environment(script, job);
-  follow_all_devices(job);
+  follow_rules("all devices", job);
   if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
   if (job.model.name.empty()) {
     job.model.name = std::filesystem::path(source.file).stem().string();
@@ -267,7 +253,8 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   const auto has_flags = [](const auto& variable) {
     return variable.second.find("--") != std::string::npos;
   };
-  const bool writes = !script.here_documents.empty() && job.yaml_config;  // its configuration
+  const bool writes =
+      !script.here_documents.empty() && job.says("yaml_config");  // its configuration
   return writes || !job.settings.empty() ||
          std::any_of(script.words.begin(), script.words.end(), is_flag) ||
          std::any_of(state.variables.begin(), state.variables.end(), has_flags);

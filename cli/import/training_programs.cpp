@@ -181,16 +181,19 @@ void check_programs(const std::string& file, const std::vector<std::string>& wor
     if (i > 0 && words[i - 1] == "trl") (void)takes_objective_of(words[i], job);
   }
   for (const std::string& program : programs) {
-    if (job.programs.size() > 100 || job.programs.find(program) != std::string::npos) continue;
-    job.programs += (job.programs.empty() ? "" : " and ") + printable(program, 80);
+    if (job.text("programs").size() > 100 ||
+        job.text("programs").find(program) != std::string::npos)
+      continue;
+    job.set("programs",
+            job.text("programs") + (job.says("programs") ? " and " : "") + printable(program, 80));
   }
   for (const std::string& program : programs) {
-    if (program.find("torchtitan") != std::string::npos) job.torchtitan.trains = true;
+    if (program.find("torchtitan") != std::string::npos) job.set_flag("torchtitan.trains");
     constexpr std::string_view kTrain = "pretrain_";
     const std::size_t at = program.rfind(kTrain);
-    if (at == std::string::npos || !job.model_of_program.empty()) continue;
+    if (at == std::string::npos || job.says("model_of_program")) continue;
     const std::string_view rest = std::string_view(program).substr(at + kTrain.size());
-    job.model_of_program = rest.substr(0, rest.find('.'));
+    job.set("model_of_program", std::string(rest.substr(0, rest.find('.'))));
   }
   const bool trains_decoder = std::ranges::any_of(programs, [&](const std::string& program) {
     return program.find("gpt") != std::string::npos &&

@@ -25,6 +25,10 @@ int main(int argc, char** argv) {
       ->check(file_beside_answer());
   spread.add_flag("--stacks-only", options.stacks_only,
                   "find only how well each stack is known; the spreads of constants stay");
+  spread
+      .add_option("--fold-by", options.fold_by,
+                  "also the intervals of rows whose model, card, cluster or release is left out")
+      ->check(CLI::IsMember({"model", "card", "cluster", "software"}));
   spread.add_flag("--json", options.json, "print the report as one JSON document");
   try {
     app.parse(argc, argv);

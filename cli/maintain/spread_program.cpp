@@ -17,13 +17,14 @@
 namespace prequel {
 namespace {
 
-std::string report_json(const SpreadReport& report, const StackSpreadReport& stacks) {
+using LeftOut = std::vector<std::pair<std::string, LeftOutIntervals>>;  // by what was left out
+
+std::string report_json(const SpreadReport& report, const StackSpreadReport& stacks,
+                        const LeftOut& left_out) {
   Json checked = list_json(stacks.stacks, [](const CheckedStack& one) {
-    return Json{{"software", one.software},
-                {"experts", one.experts},
-                {"rows", one.time.rows},
-                {"level", one.time.level},
-                {"noise", one.time.noise}};
+    return Json{{"software", one.software},      {"experts", one.kind.experts},
+                {"adapters", one.kind.adapters}, {"rows", one.time.rows},
+                {"level", one.time.level},       {"noise", one.time.noise}};
   });
   // For one table, and for all.
   const auto coverage_json = [](const auto& one) {
@@ -47,8 +48,20 @@ std::string report_json(const SpreadReport& report, const StackSpreadReport& sta
     return Json{{"table", one.table},   {"software", one.software}, {"own", one.own},
                 {"memory", one.memory}, {"rows", one.rows},         {"noise", one.noise}};
   });
+  Json folds = list_json(left_out, [](const auto& one) {
+    Json rows = list_json(one.second.rows, [](const LeftOutRow& row) {
+      return Json{{"id", row.id}, {"error", row.error}, {"scale", row.scale}, {"basis", row.basis}};
+    });
+    return Json{{"by", one.first},
+                {"folds", one.second.folds},
+                {"time", covered_json(one.second.time)},
+                {"half_width", one.second.half_width},
+                {"score", one.second.score},
+                {"rows", rows}};
+  });
   return document_text(
       {{"schema", "prequel/spread/1"},
+       {"left_out", folds},
        {"constants", constants},
        {"own_level", report.own_level},
        {"noise", {{"median", report.noise_median}, {"log_sd", report.noise_log_sd}}},
@@ -85,14 +98,24 @@ std::string coverage_text(const Coverage& coverage) {
                      percent(inside[2], 0));
 }
 
+std::string kind_text(const RunKind& kind) {
+  return std::string(kind.experts ? "experts" : "dense") + (kind.adapters ? ", adapters" : "");
+}
+
+std::string left_out_text(const std::string& by, const LeftOutIntervals& one) {
+  return fmt::format(
+      "  left out by {}: {} folds, {} rows, {} % inside, median half width {} %, score {:.3f}\n",
+      by, one.folds, one.time.n, coverage_text(one.time), percent(one.half_width), one.score);
+}
+
 std::string stacks_text(const StackSpreadReport& report) {
   TextTable stacks({"stack", "of", "runs", "level", "scatter %", "with memory", "level", "%"});
   for (const CheckedStack& one : report.stacks) {
     const bool remembers = one.memory.rows > 0;
-    stacks.row(
-        one.software, one.experts ? "experts" : "dense", one.time.rows, fixed(one.time.level, 2),
-        percent(one.time.noise), remembers ? std::to_string(one.memory.rows) : "",
-        remembers ? fixed(one.memory.level, 2) : "", remembers ? percent(one.memory.noise) : "");
+    stacks.row(one.software, kind_text(one.kind), one.time.rows, fixed(one.time.level, 2),
+               percent(one.time.noise), remembers ? std::to_string(one.memory.rows) : "",
+               remembers ? fixed(one.memory.level, 2) : "",
+               remembers ? percent(one.memory.noise) : "");
   }
   TextTable tables(
       {"inside 50/80/95 % intervals", "runs", "time", "held out", "memory", "held out"});
@@ -156,7 +179,8 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
                           {"memory", rounded(cluster.memory, 2)}});
     }
     checked.push_back({{"software", one.software},
-                       {"experts", one.experts},
+                       {"experts", one.kind.experts},
+                       {"adapters", one.kind.adapters},
                        {"clusters", clusters},
                        {"releases", one.releases},
                        {"time", known_json(one.time)},
@@ -166,7 +190,8 @@ std::string updated_priors(const Document& priors, const SpreadReport& report,
   Json families = Json::array();
   for (const KnownFamily& one : stacks.families) {
     families.push_back({{"framework", one.framework},
-                        {"experts", one.experts},
+                        {"experts", one.kind.experts},
+                        {"adapters", one.kind.adapters},
                         {"cell_sd", rounded(one.cell_sd, 2)},
                         {"nodes", one.nodes},
                         {"ep", one.ep},
@@ -193,12 +218,18 @@ void run_spread(const SpreadOptions& options) {
   const SpreadReport report =
       options.stacks_only ? SpreadReport{} : estimate_spread(library, runs, present);
   const Uncertainty found = with_spreads(present, report);
-  const StackSpreadReport stacks =
-      stack_spreads(validate_runs(library, std::move(runs), {}, found, {}), found);
+  const std::vector<ValidatedRun> validated =
+      validate_runs(library, std::move(runs), {}, found, {});
+  const StackSpreadReport stacks = stack_spreads(validated, found);
+  LeftOut left_out;
+  for (const std::string& by : options.fold_by) {
+    left_out.emplace_back(by, left_out_intervals(library, validated, found, by));
+  }
   if (options.json) {
-    fmt::print("{}", report_json(report, stacks));
+    fmt::print("{}", report_json(report, stacks, left_out));
   } else {
     fmt::print("{}{}", options.stacks_only ? "" : report_text(report) + "\n", stacks_text(stacks));
+    for (const auto& [by, one] : left_out) fmt::print("{}", left_out_text(by, one));
   }
   if (!options.output.empty()) {
     write_file(options.output, updated_priors(priors, report, stacks, options.files.size()));

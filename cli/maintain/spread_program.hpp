@@ -10,8 +10,9 @@ namespace prequel {
 struct SpreadOptions {
   std::vector<std::string> data_directories;
   std::vector<std::string> files;
-  std::string output;  ///< file for the priors with the new spreads; empty: none
-  bool stacks_only{};  ///< leave the constants' spreads as they are
+  std::string output;                ///< file for the priors with the new spreads; empty: none
+  bool stacks_only{};                ///< leave the constants' spreads as they are
+  std::vector<std::string> fold_by;  ///< what rows share that intervals are to leave out
   bool json{};
 };
 

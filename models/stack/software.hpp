@@ -242,6 +242,9 @@ struct CommunicationStack {
   /// Share of the time in which tensor-parallel communication and a product run side by side that
   /// both lose (user buffers); 1: nothing runs beside it.
   double exposed_tensor{1.0};
+  /// The time that each of these hides less in any case: parts of it that wait for one another, and
+  /// launches of the product's parts.
+  Seconds exposed_tensor_fixed;
   [[nodiscard]] bool overlaps_tensor() const { return exposed_tensor < 1; }
   /// True where tensor ranks' gathers for products (sequence parallelism) go in the format of
   /// these, cast beforehand.

@@ -192,7 +192,13 @@ CommunicationStack read_communication(const Cursor& section) {
   }
   communication.scatter_gather_p2p = section.at("scatter_gather_p2p").boolean();
   communication.blocking_collective_factor = factor_or(section, "blocking_collective_factor", 1.0);
-  communication.exposed_tensor = factor_or(section, "exposed_tensor", 1.0);
+  if (const auto exposed = section.find("exposed_tensor"); exposed && exposed->is_array()) {
+    const auto numbers = read_numbers(*exposed, 2, "share, seconds");
+    communication.exposed_tensor = numbers[0];
+    communication.exposed_tensor_fixed = Seconds{numbers[1]};
+  } else {
+    communication.exposed_tensor = factor_or(section, "exposed_tensor", 1.0);
+  }
   if (const auto narrow = section.find("narrow_gathers")) {
     communication.narrow_gathers = narrow->boolean();
   }

@@ -15,9 +15,14 @@ std::string why_tensor(const Scenario& scenario) {
     return "between the products that need it: the stack runs nothing beside it";
   }
   if (scenario.plan.overlap.has(Overlapped::tp)) {
+    const CommunicationStack& stack = scenario.software.communication;
     return fmt::format(
-        "both lose {:.0f} % of the time beside products; and what takes longer than these",
-        100 * scenario.software.communication.exposed_tensor);
+        "both lose {:.0f} % of the time beside products{}; and what takes longer than "
+        "these",
+        100 * stack.exposed_tensor,
+        stack.exposed_tensor_fixed.value > 0
+            ? fmt::format(", and {:.0f} us each time", 1e6 * stack.exposed_tensor_fixed.value)
+            : "");
   }
   return "between the products that need it; overlap tp would run it beside them";
 }

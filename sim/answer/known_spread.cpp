@@ -27,13 +27,24 @@ const CheckedCluster* find_cluster(const CheckedStack& stack, const std::string&
   return found == stack.clusters.end() ? nullptr : &*found;
 }
 
-/// Tests whether enough runs of a stack, on whatever cluster, fix its constants.
-bool was_seen(const Software& software, bool experts, const Uncertainty& uncertainty) {
-  if (software.validated && !was_checked_on_others(software, experts)) return true;
-  const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
-    return stack.software == software.name && stack.experts == experts;
+/// Returns the first of those with the same models that `suits`: of the kind first, then of the
+/// other kind.
+template <class Of>
+const Of* best_of_kind(const std::vector<Of>& each, const RunKind& kind, const auto& suits) {
+  const Of* best = nullptr;
+  for (const Of& one : each) {
+    if (one.kind.experts != kind.experts || !suits(one)) continue;
+    if (one.kind == kind) return &one;
+    if (best == nullptr) best = &one;
+  }
+  return best;
+}
+
+/// Returns the stack's runs on whatever cluster where they are enough to fix its constants.
+const CheckedStack* telling_runs(const Scenario& scenario, const Uncertainty& uncertainty) {
+  return best_of_kind(uncertainty.checked, kind_of(scenario), [&](const CheckedStack& stack) {
+    return stack.software == scenario.software.name && stack.time.rows >= kTellingRuns;
   });
-  return known != uncertainty.checked.end() && known->time.rows >= kTellingRuns;
 }
 
 Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
@@ -47,30 +58,27 @@ Level level_of(const Scenario& scenario, const Uncertainty& uncertainty) {
                  false,
                  fmt::format("constants of {} were not checked on {}", software.name, cluster)};
   };
-  const auto known = std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
-    const auto& releases = stack.releases;
-    return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
-           find_cluster(stack, cluster) != nullptr &&
-           (software.stands_for.empty() ||
-            std::ranges::find(releases, software.stands_for) != releases.end());
-  });
-  if (known != uncertainty.checked.end()) {
+  const CheckedStack* const known =
+      best_of_kind(uncertainty.checked, kind_of(scenario), [&](const CheckedStack& stack) {
+        const auto& releases = stack.releases;
+        return stack.software == software.name && find_cluster(stack, cluster) != nullptr &&
+               (software.stands_for.empty() ||
+                std::ranges::find(releases, software.stands_for) != releases.end());
+      });
+  if (known != nullptr) {
     return {known->time, known->memory, *find_cluster(*known, cluster), true,
-            fmt::format("constants of {} were checked on {}: {} runs of {} models", software.name,
-                        cluster, known->time.rows, known->experts ? "expert" : "dense")};
+            fmt::format("constants of {} were checked on {}: {} runs of {} models{}", software.name,
+                        cluster, known->time.rows, known->kind.experts ? "expert" : "dense",
+                        known->kind.adapters ? " with adapters" : "")};
   }
-  const bool seen =
-      !software.other_framework && was_seen(software, scenario.model.has_experts(), uncertainty);
+  // A stack whose runs are known is as sure elsewhere as there, but for what is new.
+  const CheckedStack* const of_stack_elsewhere = telling_runs(scenario, uncertainty);
+  const bool validated =
+      software.validated && !was_checked_on_others(software, scenario.model.has_experts());
+  const bool seen = !software.other_framework && (validated || of_stack_elsewhere != nullptr);
   const double level_elsewhere = seen ? levels.other : levels.unseen;
   const std::string& machine = scenario.cluster.stands_for;
-  // A stack whose runs are known is as sure elsewhere as there, but for what is new.
-  const auto of_stack_elsewhere =
-      std::ranges::find_if(uncertainty.checked, [&](const CheckedStack& stack) {
-        return stack.software == software.name && stack.experts == scenario.model.has_experts() &&
-               stack.time.rows >= kTellingRuns;
-      });
-  if (seen && machine.empty() && uncertainty.news.site > 0 &&
-      of_stack_elsewhere != uncertainty.checked.end()) {
+  if (seen && machine.empty() && uncertainty.news.site > 0 && of_stack_elsewhere != nullptr) {
     const bool is_other_release = !software.stands_for.empty();
     Level level = unchecked(levels.other, is_other_release ? levels.unknown : 1.0);
     level.time = of_stack_elsewhere->time;
@@ -137,11 +145,9 @@ std::optional<double> stated_deviation(const Scenario& scenario, const Uncertain
 }
 
 const KnownFamily* family_of(const Scenario& scenario, const Uncertainty& uncertainty) {
-  const auto family = std::ranges::find_if(uncertainty.families, [&](const KnownFamily& one) {
-    return one.framework == scenario.software.framework &&
-           one.experts == scenario.model.has_experts();
+  return best_of_kind(uncertainty.families, kind_of(scenario), [&](const KnownFamily& one) {
+    return one.framework == scenario.software.framework;
   });
-  return family == uncertainty.families.end() ? nullptr : &*family;
 }
 
 void add_part(std::string what, double sd, std::vector<NewPart>& news) {

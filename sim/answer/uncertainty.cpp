@@ -234,7 +234,17 @@ KnownSpread read_known(const Cursor& cursor) {
           static_cast<std::size_t>(cursor.at("rows").integer(0, 1'000'000))};
 }
 
+RunKind read_kind(const Cursor& cursor) {
+  const auto adapters = cursor.find("adapters");
+  return {cursor.at("experts").boolean(), adapters && adapters->boolean()};
+}
+
 }  // namespace
+
+RunKind kind_of(const Scenario& scenario) {
+  const Tuning tuning = scenario.plan.tuning;
+  return {scenario.model.has_experts(), tuning == Tuning::lora || tuning == Tuning::dora};
+}
 
 std::string cell_of(const Transformer& model, const Device& device) {
   const std::int64_t experts = model.has_experts() ? model.experts.count : 0;
@@ -296,7 +306,7 @@ Uncertainty read_uncertainty(const Document& document) {
   for (const Cursor& item : root.at("checked").items()) {
     CheckedStack stack;
     stack.software = item.at("software").text();
-    stack.experts = item.at("experts").boolean();
+    stack.kind = read_kind(item);
     for (const Cursor& cluster : item.at("clusters").items()) {
       stack.clusters.push_back({cluster.at("name").text(), cluster.at("time").number(kNonNegative),
                                 cluster.at("memory").number(kNonNegative)});
@@ -331,7 +341,7 @@ Uncertainty read_uncertainty(const Document& document) {
   if (const auto families = root.find("families")) {
     for (const Cursor& item : families->items()) {
       KnownFamily family{item.at("framework").text(),
-                         item.at("experts").boolean(),
+                         read_kind(item),
                          {},
                          item.at("cell_sd").number(kNonNegative),
                          item.at("nodes").number(kPositive),

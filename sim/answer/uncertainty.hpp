@@ -5,6 +5,7 @@
 /// around 0 with the constant's spread; at 0 all files are as they are.
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -110,20 +111,29 @@ struct CheckedCluster {
 /// Runs of a stack, from which on they tell of its constants.
 inline constexpr std::size_t kTellingRuns = 10;
 
-/// A stack whose constants were checked against runs of dense models, or of experts.
+/// The kind of a run: of a dense model or of experts, whose weights learn or whose adapters do.
+/// Kinds err apart, so that a stack is checked for each.
+struct RunKind {
+  bool experts{}, adapters{};
+
+  friend auto operator<=>(const RunKind&, const RunKind&) = default;
+};
+RunKind kind_of(const Scenario& scenario);
+
+/// A stack whose constants were checked against runs of one kind.
 struct CheckedStack {
   std::string software;
-  bool experts{};
+  RunKind kind;
   std::vector<CheckedCluster> clusters;
   std::vector<std::string> releases;  ///< without a file, for whose runs it stood in
   KnownSpread time, memory;
 };
 
-/// The runs of a framework's stacks with one kind of model: which models they were of on which
-/// cards, and how far they reach.
+/// The runs of one kind of a framework's stacks: which models they were of on which cards, and how
+/// far they reach.
 struct KnownFamily {
   std::string framework;
-  bool experts{};
+  RunKind kind;
   std::vector<std::string> cells;         ///< as `cell_of` names them, sorted
   double cell_sd{};                       ///< of what the runs of a cell are off by alike
   double nodes{}, ep{}, cp{}, seq_len{};  ///< the most of any run

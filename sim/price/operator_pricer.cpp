@@ -61,6 +61,7 @@ void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const 
       room[kernel] -= both;
     };
     double loss = 0;
+    double fixed_loss = 0;
     double launches = 0;
     if (const auto* ring = std::get_if<ContextRing>(&operators[i].what)) {
       // The last of as many steps as ranks has nothing to send.
@@ -77,6 +78,9 @@ void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const 
       const std::optional<double> both = tensor_loss(collective);
       if (!both) continue;
       loss = *both;
+      if (in_user_buffers()) {
+        fixed_loss = inputs_.software.communication.exposed_tensor_fixed.value;
+      }
       run_beside(product_beside(collective, i, costs));
     } else if (transfer.kind == WorkKind::expert_comm && exchanges_beside_shared()) {
       for (std::size_t j = 0; j < costs.size(); ++j) {
@@ -84,7 +88,7 @@ void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const 
         if (shared && costs[j].kind == WorkKind::product) run_beside(j);
       }
     }
-    transfer.hidden = (1.0 - loss) * (transfer.seconds - left);
+    transfer.hidden = std::max(0.0, (1.0 - loss) * (transfer.seconds - left) - fixed_loss);
     transfer.seconds = transfer.seconds - transfer.hidden + launches;
   }
 }
@@ -94,9 +98,12 @@ bool OperatorPricer::exchanges_beside_shared() const {
          question_.setting.dispatcher == Dispatcher::alltoall;
 }
 
+bool OperatorPricer::in_user_buffers() const {
+  return question_.overlap.has(Overlapped::tp) && inputs_.software.communication.overlaps_tensor();
+}
+
 std::optional<double> OperatorPricer::tensor_loss(const GroupCollective& collective) const {
-  const CommunicationStack& stack = inputs_.software.communication;
-  if (question_.overlap.has(Overlapped::tp) && stack.overlaps_tensor()) return stack.exposed_tensor;
+  if (in_user_buffers()) return inputs_.software.communication.exposed_tensor;
   if (collective.beside_dgrad && inputs_.software.kernels.transformer_engine) {
     return overlap_loss(inputs_);
   }

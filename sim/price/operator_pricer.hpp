@@ -31,6 +31,8 @@ class OperatorPricer {
   /// Returns whether tokens are on their way while shared experts run (Megatron-Core's
   /// moe_shared_expert_overlap, which its dispatcher alltoall has).
   [[nodiscard]] bool exchanges_beside_shared() const;
+  /// Returns whether collectives of the tensor group run beside products in parts (user buffers).
+  [[nodiscard]] bool in_user_buffers() const;
   /// Returns what a collective of the tensor group and a product beside it lose; nothing where
   /// products wait for it.
   [[nodiscard]] std::optional<double> tensor_loss(const GroupCollective& collective) const;

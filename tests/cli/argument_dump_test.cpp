@@ -36,12 +36,12 @@ TEST_CASE("what the program derived itself is read: ranks, precision, padded voc
                                             {"padded_vocab_size", "50304"},
                                             {"zero_stage", "1.0"},
                                             {"deepspeed", "True"}});
-  CHECK(job.gpus == 384);
+  CHECK(job.value("devices") == 384);
   CHECK(job.plan.dp == 8);
   CHECK(job.plan.precision == Precision::bf16);
   CHECK(job.model.vocab == 50304);
   CHECK(job.plan.zero == 1);
-  CHECK(job.deepspeed);
+  CHECK(job.says("deepspeed"));
 }
 
 TEST_CASE("products in fp8 count before the type of the parameters") {
@@ -89,7 +89,7 @@ TEST_CASE("a dump overrides what a script says, also where it does not ask for s
   ImportedJob job = job_with_names();
   job.plan.recompute = Recompute::full;
   job.plan.nodes = 4;
-  job.gpus_per_node = 8;
+  job.set_number("devices_per_node", 8);
   read_argument_dump("log.txt", {{"checkpoint_activations", "False"}, {"world_size", "64"}}, job);
   CHECK(job.plan.recompute == Recompute::none);
   complete(job);
@@ -115,7 +115,7 @@ TEST_CASE("DeepSpeed's engine says batches, ZeRO stage and precision") {
   CHECK(job.plan.mbs == 4);
   CHECK(job.plan.zero == 0);
   CHECK(job.plan.precision == Precision::fp16);
-  CHECK_FALSE(job.gpus);
+  CHECK_FALSE(job.value("devices"));
 }
 
 }  // namespace

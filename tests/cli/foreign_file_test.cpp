@@ -56,7 +56,7 @@ TEST_CASE("a DeepSpeed config gives batch sizes, ZeRO stage, offload and precisi
   CHECK(offloaded.plan.offload == Offload::optimizer_params);
   CHECK(offloaded.plan.zero == 3);
   CHECK(offloaded.plan.precision == Precision::fp16);
-  CHECK(offloaded.gradient_accumulation_steps == 8);
+  CHECK(offloaded.value("gradient_accumulation_steps") == 8);
 }
 
 TEST_CASE("what is no text is refused at its first piece, even where it has no end") {
@@ -77,7 +77,7 @@ TEST_CASE("a Megatron script with arrays gives GPT-3 175B on 1,024 devices") {
   CHECK(job.model.layers == 96);
   CHECK(job.model.hidden == 12288);
   CHECK(job.model.vocab == 50257);
-  CHECK(job.gpus == 1024);
+  CHECK(job.value("devices") == 1024);
   CHECK(job.plan.nodes == 128);
   CHECK(job.plan.dp == 8);
   CHECK(job.plan.tp == 8);
@@ -93,7 +93,7 @@ TEST_CASE("a Slurm script with quoted arguments and a here-document gives the 17
   CHECK(job.model.hidden == 14336);
   CHECK(job.model.position == PositionEmbedding::alibi);
   CHECK(job.model.embedding_norm == true);
-  CHECK(job.gpus == 384);
+  CHECK(job.value("devices") == 384);
   CHECK(job.plan.nodes == 48);
   CHECK(job.plan.dp == 4);
   CHECK(job.plan.pp == 12);

@@ -48,9 +48,8 @@ TEST_CASE("every number that names tell is one of a job") {
     CHECK_FALSE(table->empty());
     for (const auto& [name, field] : *table) {
       CAPTURE(field);
-      ImportedJob job;
-      REQUIRE(number_field(field, job) != nullptr);
-      CHECK_FALSE(*number_field(field, job));
+      REQUIRE(is_number(field));
+      CHECK_FALSE(number_of(field, ImportedJob()));
     }
   }
 }
@@ -90,17 +89,20 @@ TEST_CASE("a condition of a rule asks for flags, fields, comparisons and alterna
   ImportedJob job = job_with_names();
   job.plan.zero = 3;
   job.plan.precision = Precision::bf16;
-  job.deepspeed = true;
-  job.model_named = "Qwen2-7B-GPTQ";
-  job.said = {{"--fp16", 1}, {"--seq-length", 4096}, {"--max-position-embeddings", 2048}};
-  job.unresolved = {"--nnodes"};
-  job.facts = {{"stack.name", "ours"}};
-  job.marks.trainers = {"levanter"};
+  job.set_flag("deepspeed");
+  job.set("model_named", "Qwen2-7B-GPTQ");
+  job.note("--fp16");
+  job.set_number("--seq-length", 4096);
+  job.set_number("--max-position-embeddings", 2048);
+  job.set_flag("open.--nnodes");
+  job.set("stack.name", "ours");
+  job.set_flag("mark.of.levanter");
   for (const char* condition :
        {"--fp16", "plan.zero", "deepspeed", "plan.zero=3", "plan.zero>2", "4>plan.zero",
         "plan.precision!=fp16", "--seq-length>--max-position-embeddings", "model_named~gptq",
-        "!plan.tp", "plan.tp|plan.zero", "!deepspeed|--fp16", "open.--nnodes", "of.levanter",
-        "stack.name=ours"}) {
+        "{--seq-length}%{plan.zero}==1&&{--seq-length}>4000", "{plan.tp:2}*{plan.zero}==6",
+        "!{plan.tp}>0", "!plan.tp", "plan.tp|plan.zero", "!deepspeed|--fp16", "open.--nnodes",
+        "of.levanter", "stack.name=ours"}) {
     CAPTURE(condition);
     CHECK(holds(condition, job));
   }
@@ -111,16 +113,20 @@ TEST_CASE("a condition of a rule asks for flags, fields, comparisons and alterna
   }
 }
 
-TEST_CASE("a rule sets fields by others, takes values back and says so") {
+TEST_CASE("a rule sets fields by others and by arithmetic, takes values back and says so") {
   ImportedJob job = job_with_names();
   job.plan.tp = 8;
   job.plan.recompute_layers = 4;
   const Document file = Document::parse(
-      "f.json", R"({"effect": "plan.etp={plan.tp} plan.recompute_layers=- plan.tp?=2"})");
+      "f.json",
+      R"json({"effect": "plan.etp={plan.tp} plan.recompute_layers=- plan.tp?=2 plan.nodes={plan.tp}/2*{plan.pp:3} plan.dp={plan.cp}*2 plan.mbs=max(1,int({plan.tp}*0.3))"})json");
   take_effect(read_effect(file.root().at("effect")), job);
   CHECK(job.plan.etp == 8);
   CHECK_FALSE(job.plan.recompute_layers);
   CHECK(job.plan.tp == 8);
+  CHECK(job.plan.nodes == 12);
+  CHECK_FALSE(job.plan.dp);  // no cp is said
+  CHECK(job.plan.mbs == 2);
   CHECK(filled("etp {plan.etp}: that of tp {plan.tp}{plan.cp}", job) == "etp 8: that of tp 8");
 }
 

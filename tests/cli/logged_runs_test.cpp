@@ -55,7 +55,7 @@ TEST_CASE("every log gives its plan, cluster size, median time and memory") {
     REQUIRE(import.runs.size() == 1);
     const LoggedRun& run = import.runs.front();
     CHECK(run.job.model.layers == one.layers);
-    CHECK(run.job.gpus == one.gpus);
+    CHECK(run.job.value("devices") == one.gpus);
     CHECK(run.job.plan.dp == one.dp);
     CHECK(run.job.plan.tp == one.tp);
     CHECK(run.job.plan.pp.value_or(1) == one.pp);
@@ -79,7 +79,7 @@ TEST_CASE("DeepSpeed's rates are times of its batch size, the model comes from a
     CHECK(run.job.plan.mbs == 8);
     CHECK(run.job.plan.zero == 2);
     CHECK(run.job.plan.precision == Precision::fp16);
-    CHECK(run.job.gpus == 8);
+    CHECK(run.job.value("devices") == 8);
   }
 }
 

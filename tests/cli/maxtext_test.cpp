@@ -25,7 +25,7 @@ TEST_CASE("MaxText's axes within and between nodes are degrees of a plan") {
   CHECK(job.model.hidden == 2048);
   CHECK(job.model.kv_heads == 8);
   CHECK(job.model.mlp == Mlp::swiglu);
-  CHECK(job.gpus == 64);
+  CHECK(job.value("devices") == 64);
   CHECK(job.plan.dp == 16);
   CHECK(job.plan.tp == 2);
   CHECK(job.plan.pp == 2);

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/program.hpp"
@@ -101,6 +102,16 @@ TEST_CASE("a typical mistake is answered with what would do") {
     CAPTURE(result.err);
     CHECK(result.err.find(fix) != std::string::npos);
   }
+}
+
+TEST_CASE("an unknown flag is refused even where a file of other programs' names is broken") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "import");
+  (void)folder.with("import/mine.json", R"({"schema": "prequel/framework/1", "name": 7})");
+  const ProgramResult result =
+      run_prequel("--data-dir '" + (folder / "") + "' predict bloom-176b-jean-zay --qlora");
+  CHECK(result.status == 2);
+  CHECK(result.err.starts_with("prequel: --qlora: unknown"));
 }
 
 TEST_CASE("names of clouds and of clusters in capitals are understood") {

@@ -23,7 +23,7 @@ TEST_CASE("contradictions are judged after flags have replaced what files say") 
         "s.sh: 8 devices are not a multiple of tp 8 x pp 16 = 128, which the framework refuses; "
         "--nodes 16 would do");
   const ImportedJob job = job_of_script(kOneNode, {{}, {}, {}, {{"plan.nodes", "128"}}});
-  CHECK(job.gpus == 1024);
+  CHECK(job.value("devices") == 1024);
   CHECK(job.plan.nodes == 128);
   CHECK(job.plan.dp == 8);
   const ImportedJob smaller =
@@ -39,7 +39,7 @@ TEST_CASE("degrees that followed from the files' follow anew from the user's") {
   CHECK(job_of_script(script, {{}, {}, {}, {{"plan.tp", "4"}}}).plan.dp == 8);
   CHECK(job_of_script(script, {{}, {}, {}, {{"plan.pp", "32"}}}).plan.dp == 2);
   const ImportedJob by_dp = job_of_script(script, {{}, {}, {}, {{"plan.dp", "8"}}});
-  CHECK(by_dp.gpus == 1024);
+  CHECK(by_dp.value("devices") == 1024);
   CHECK(by_dp.plan.nodes == 128);
 }
 

@@ -15,7 +15,7 @@ namespace {
 ImportedJob named(const std::string& name) {
   const Library library({PREQUEL_SOURCE_DIR "/data"});
   ImportedJob job;
-  job.model_named = name;
+  job.set("model_named", name);
   look_up_model(&library, job);
   count_parameters(job);
   return job;

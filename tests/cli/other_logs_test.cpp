@@ -94,7 +94,7 @@ TEST_CASE("lines of GPT-NeoX give the batch size by its rate, and its dump the v
                                    "/ 320000 | elapsed time per iteration (ms): 131298 |"))});
   REQUIRE(import.runs.size() == 1);
   CHECK(import.runs[0].job.plan.pp == 4);
-  CHECK(import.runs[0].job.deepspeed);
+  CHECK(import.runs[0].job.says("deepspeed"));
 }
 
 TEST_CASE("lines of torchtitan are rates of one device's tokens, whatever colour they have") {

@@ -91,7 +91,7 @@ TEST_CASE("devices by their numbers are counted, and a model that sees is refuse
         "llm_backbone: meta-llama/Llama-3.1-8B\nenvironment:\n  gpus: ['0', '1', '2', '3']\n"
         "training:\n  batch_size: 2\ntokenizer:\n  max_length: 4096\n"}});
   CHECK(job.model.layers == 32);
-  CHECK(job.gpus_per_node == 4);
+  CHECK(job.value("devices_per_node") == 4);
   CHECK(job.plan.mbs == 2);
   CHECK(refusal_of_script("torchrun train.py --lm_path x/mpt-1b --vision_encoder_path ViT-L-14\n")
             .starts_with("s.sh: --vision-encoder-path ViT-L-14: asks for a vision-language model"));

@@ -67,7 +67,7 @@ TEST_CASE("hosts that launchers are given are counted") {
       "--seq-length 64 --vocab-size 50257 --micro-batch-size 1\n";
   const auto devices = [&](const std::string& before) {
     const ImportedJob job = job_of_script(before + "\n" + flags);
-    return std::pair(job.plan.nodes, job.gpus_per_node);
+    return std::pair(job.plan.nodes, job.value("devices_per_node"));
   };
   using Devices = std::pair<std::optional<std::int64_t>, std::optional<std::int64_t>>;
   CHECK(devices("W=\"--include=localhost:0,1,2,3\"") == Devices(1, 4));
@@ -76,7 +76,7 @@ TEST_CASE("hosts that launchers are given are counted") {
         Devices(2, 8));
   CHECK(job_of_script("#SBATCH --ntasks=64\n#SBATCH --gpus-per-task=1\nsrun python " +
                       flags.substr(13))
-            .gpus == 64);
+            .value("devices") == 64);
   const std::string told =
       "nodes and devices: no file gives them; predicted with the fewest that the degrees need; "
       "--nodes N says it";
@@ -119,9 +119,9 @@ TEST_CASE("a quoted list is as many words as it holds") {
       " --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 8\n";
   CHECK(job_of_script("go() { torchrun \"$@\" --nproc_per_node 8 t.py" +
                       rest.substr(0, rest.size() - 1) + "; }\ngo --nnodes 4\n")
-            .gpus == 32);
-  CHECK(job_of_script("A=(--nnodes 4)\ntorchrun \"${A[@]}\" --nproc_per_node 8 t.py" + rest).gpus ==
-        32);
+            .value("devices") == 32);
+  CHECK(job_of_script("A=(--nnodes 4)\ntorchrun \"${A[@]}\" --nproc_per_node 8 t.py" + rest)
+            .value("devices") == 32);
 }
 
 TEST_CASE("an outer branch outlives what a function in it calls its own") {
@@ -168,12 +168,13 @@ TEST_CASE("what is submitted to PBS, Flux and TorchX is asked for on the command
   const ImportedJob job = import_files({outer, inner}, {}).job;
   CHECK(job.model.layers == 40);
   CHECK(job.plan.tp == 4);
-  CHECK(job.gpus == 32);
+  CHECK(job.value("devices") == 32);
   const std::string flags =
       "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
       "--seq-length 64\n";
   CHECK(job_of_script("flux run -N 8 -n 32 python " + flags).plan.nodes == 8);
-  CHECK(job_of_script("torchx run -s slurm dist.ddp -j 4x8 --script " + flags).gpus == 32);
+  CHECK(job_of_script("torchx run -s slurm dist.ddp -j 4x8 --script " + flags).value("devices") ==
+        32);
   CHECK(layers("printf -v L '%d' $((4 * 8))") == 32);
   CHECK(layers("L=2\nprintf -v L '%5.1f' 3") == 2);
 }
@@ -195,8 +196,8 @@ TEST_CASE("schedulers of all kinds are asked for nodes, which their files count"
   CHECK(asked("#SBATCH -N 2\nN=$(scontrol show hostnames $SLURM_JOB_NODELIST | wc -l)\nT=$N") ==
         Asked(2, 2));
   const std::string sets = "L=2\nN=8\njsrun -n $((N * 6)) -a 1 -g 1 -r 6 python " + kLaunch;
-  CHECK(job_of_script(sets).gpus == 48);
-  CHECK(job_of_script(sets).gpus_per_node == 8);  // torchrun has the last word
+  CHECK(job_of_script(sets).value("devices") == 48);
+  CHECK(job_of_script(sets).value("devices_per_node") == 8);  // torchrun has the last word
 }
 
 TEST_CASE("a function that calls itself ends") {

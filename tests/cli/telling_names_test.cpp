@@ -132,10 +132,10 @@ TEST_CASE("all devices may be a world's size, where no launcher's flag says them
   const std::string flags =
       " train.py --model_path gpt2-xl --seq_length 1024 --train_bsz_per_gpu 2 --world_size 8";
   const ImportedJob job = job_of_script("python spawn.py" + flags);
-  CHECK(job.gpus == 8);
+  CHECK(job.value("devices") == 8);
   CHECK(job.plan.mbs == 2);
   const ImportedJob other = job_of_script("torchrun --nproc_per_node 4" + flags);
-  CHECK(other.gpus == 4);
+  CHECK(other.value("devices") == 4);
   CHECK(lists(other.report.ignored, "--world-size 8"));
 }
 

@@ -23,20 +23,20 @@ TEST_CASE("more devices than a node has are those of all nodes") {
       "python run.py --num_gpus 64 --gpus_per_node 8 --compute_dtype fp8_cs "
       "--virtual_pipeline_model_parallel_size 2 --pipeline_model_parallel_size 4 " +
       model);
-  CHECK(bridge.gpus == 64);
+  CHECK(bridge.value("devices") == 64);
   CHECK(bridge.plan.nodes == 8);
   CHECK(bridge.plan.dp == 8);
   CHECK(bridge.plan.vpp == 2);
   CHECK(bridge.plan.precision == Precision::fp8);
   CHECK(bridge.plan.fp8_recipe == Fp8Recipe::current);
   CHECK(bridge.plan.zero == 1);  // of recipes
-  CHECK(job_of_script("python run.py --num_gpus 64 " + model).gpus == 64);
+  CHECK(job_of_script("python run.py --num_gpus 64 " + model).value("devices") == 64);
   ImportNames more;
   more.overrides.push_back({"plan.nodes", "16"});
   CHECK(job_of_script("python run.py --num_gpus 64 --gpus_per_node 8 " + model, more).plan.dp ==
         64);
   const ImportedJob each = job_of_script("deepspeed --num_nodes 2 --num_gpus 8 run.py " + model);
-  CHECK(each.gpus == 16);
+  CHECK(each.value("devices") == 16);
 }
 
 TEST_CASE("accelerate's switch for DeepSpeed and the name of its file say the stage") {
@@ -196,7 +196,7 @@ TEST_CASE("the name of a program or of a folder of weights says the model") {
       "--tensor_parallel_size 2 --micro_batch_size 1 --global_batch_size 128");
   CHECK(nemo.model.layers == 32);
   CHECK(nemo.plan.tp == 2);
-  CHECK(nemo.gpus == 32);
+  CHECK(nemo.value("devices") == 32);
   CHECK(nemo.plan.zero == 1);
   const ImportedJob litgpt = job_of_yaml(
       "checkpoint_dir: checkpoints/meta-llama/Llama-2-7b-hf\nprecision: bf16-true\ndevices: 4\n"
@@ -372,7 +372,7 @@ TEST_CASE("XTuner's configurations recompute unless told otherwise") {
         "model = dict(type=SupervisedFinetune, llm=dict(pretrained_model_name_or_path="
         "pretrained_model_name_or_path))\n"}});
   CHECK(job.plan.recompute == Recompute::full);
-  CHECK(job.gradient_accumulation_steps == 16);
+  CHECK(job.value("gradient_accumulation_steps") == 16);
 }
 
 TEST_CASE("torchtune trains whatever its configuration is called") {

@@ -46,7 +46,7 @@ model:
   CHECK(job.model.layers == 24);
   CHECK(job.model.hidden == 4096);
   CHECK(job.model.tied_embeddings == false);
-  CHECK(job.gpus == 128);
+  CHECK(job.value("devices") == 128);
   CHECK(job.plan.dp == 64);
   CHECK(job.plan.mbs == 4);
   CHECK(job.plan.gbs == 2048);
@@ -225,7 +225,7 @@ TEST_CASE("GPT-NeoX's configurations are read, also in braces") {
   CHECK(braces.plan.zero == 1);
   CHECK(braces.plan.precision == Precision::fp16);
   CHECK(braces.plan.recompute == Recompute::full);
-  CHECK(braces.deepspeed);
+  CHECK(braces.says("deepspeed"));
   const ImportedJob lines = job_of_yaml(
       "num-layers: 44\nhidden-size: 6144\nnum-attention-heads: 64\n"
       "pipe-parallel-size: 4\nmodel-parallel-size: 2\n"
@@ -302,7 +302,7 @@ TEST_CASE("configurations of trainers go with a config of the model") {
                                 "  fsdp_sharding_strategy: FULL_SHARD\n"),
                     model})
           .job;
-  CHECK(accelerate.gpus == 16);
+  CHECK(accelerate.value("devices") == 16);
   CHECK(accelerate.plan.zero == 3);
   CHECK(accelerate.plan.precision == Precision::bf16);
   CHECK(error_text([&] {

@@ -62,7 +62,7 @@ void check_job(ImportedJob job) {
 void launch_script(std::string_view text) {
   const LaunchScript script = read_launch_script("train.sh", text);
   ImportedJob job = with_names();
-  job.script = true;
+  job.set_flag("script");
   read_megatron_arguments("train.sh", script.words, job);
   assume_megatron_defaults(job);
   check_job(job);

@@ -65,6 +65,7 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
   scenario.plan.overlap = {};
   scenario.software.kernels.transformer_engine = false;
   scenario.software.communication.exposed_tensor = 0.25;
+  scenario.software.communication.exposed_tensor_fixed = {};
   const Prediction exposed = predict(scenario);
   CHECK(exposed.hidden.tp_comm == 0);
   CHECK(why(scenario, "tp_comm") ==
@@ -86,6 +87,25 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
   const PassCost half = backward();
   CHECK(half.hidden_tp_comm > alone.hidden_tp_comm);
   CHECK(half.hidden_tp_comm == doctest::Approx(3 * half.tp_comm).epsilon(1e-9));
+}
+
+TEST_CASE("a fixed loss takes as much from what each collective hides, until nothing is hidden") {
+  Scenario scenario = on_h100("llama-3-70b", {{"plan.nodes", "1"},
+                                              {"plan.tp", "4"},
+                                              {"plan.gbs", "8"},
+                                              {"plan.sequence_parallel", "true"}});
+  scenario.plan.overlap = {};
+  scenario.plan.overlap.add(Overlapped::tp);
+  scenario.software.communication.exposed_tensor = 0.25;
+  const auto forward = [&](double fixed) {
+    scenario.software.communication.exposed_tensor_fixed = Seconds{fixed};
+    return price_layers(scenario)[Part::first_block].forward;
+  };
+  const PassCost none = forward(0), some = forward(1e-5), all = forward(1.0);
+  constexpr double kCollectives = 4;  // of a layer: gather and sum of attention, and of the MLP
+  CHECK(some.tp_comm - none.tp_comm == doctest::Approx(kCollectives * 1e-5).epsilon(1e-6));
+  CHECK(all.hidden_tp_comm == 0);
+  CHECK(all.tp_comm == doctest::Approx(none.tp_comm + none.hidden_tp_comm).epsilon(1e-9));
 }
 
 double kernel_seconds(const KernelCosts& kernels) {
@@ -145,6 +165,7 @@ TEST_CASE("transfers beside products of a layer take as long as the engine plays
   };
   const LayerSetting setting = layer_question(scenario.plan, scenario.cluster).mean();
   const Layer layer = tell_part(Part::first_block, scenario.model, setting, scenario.software);
+  scenario.software.communication.exposed_tensor_fixed = {};
   std::mt19937 random(7);
   for (int i = 0; i < 20; ++i) {
     const double loss = std::uniform_real_distribution(0.0, 0.99)(random);

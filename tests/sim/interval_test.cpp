@@ -83,7 +83,7 @@ TEST_CASE("what no run of a family had widens an answer, by name") {
   const Prediction prediction = predict(scenario);
   known.news = {1.0, 0.025, 0.03, 0.1};
   known.families = {{scenario.software.framework,
-                     false,
+                     RunKind{},
                      {cell_of(scenario.model, scenario.device)},
                      0.08,
                      1000,

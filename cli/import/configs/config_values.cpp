@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
@@ -208,10 +209,36 @@ void note_bases(const std::string& path, const std::string& value, ImportedJob& 
   }
 }
 
+bool is_marked(const Framework& framework, const ConfigValues& values) {
+  const auto says_all = [&](const std::vector<std::string>& keys) {
+    return std::ranges::all_of(keys, [&](const auto& key) { return values.contains(key); });
+  };
+  return std::ranges::any_of(framework.keys, says_all);
+}
+
+/// Follows the rules of the framework whose configuration this is: they ask for its values
+/// (`config.KEY`) and put others in their place.
+ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
+  constexpr std::string_view kConfig = "config.";
+  for (const auto& [name, framework] : job.names->frameworks) {
+    const std::string step = "config of " + name;
+    if (!job.names->rules.contains(step) || !is_marked(framework, values)) continue;
+    job.set_flag("mark.of." + name);
+    for (const auto& [path, value] : values) job.set(std::string(kConfig) + path, value);
+    follow_rules(step, job);
+    values.clear();
+    for (const auto& [fact, value] : job.all()) {
+      if (fact.starts_with(kConfig)) values.emplace(fact.substr(kConfig.size()), value);
+    }
+    job.drop_all(kConfig);
+  }
+  return values;
+}
+
 }  // namespace
 
 void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
-  const ConfigValues all = with_settings(own, job.settings, job.script_flags);
+  const ConfigValues all = with_settings(as_others_say(own, job), job.settings, job.script_flags);
   ConfigValues values = all;
   std::erase_if(values, [](const auto& one) { return one.second == "null"; });
   SaidFlags flags;
@@ -230,17 +257,17 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     }
     const bool hub = path == "model.name" && value.find('/') != std::string::npos;  // picotron's
     if (path == "model.path" || path == "model.name_or_path" || hub) {
-      job.model_named = value;  // of verl and ArcticTraining, too
+      job.set("model_named", value);  // of verl and ArcticTraining, too
       continue;
     }
     const bool other_file = key == "model" && (value.ends_with(".yaml") || value.ends_with(".yml"));
     if (is_maxtext_key(key)) {
-      job.marks.trainers.insert("maxtext");
-      job.maxtext[key] = resolved(values, job.environment, path, value);
+      job.set_flag("mark.of.maxtext");
+      job.set("maxtext." + key, resolved(values, job.environment, path, value));
       continue;
     }
     if (path == "model._component_") {  // of torchtune: torchtune.models.llama3_1.llama3_1_8b
-      job.model_named = value.substr(value.rfind('.') + 1);
+      job.set("model_named", value.substr(value.rfind('.') + 1));
       flags.emplace_back("--use-fsdp", "");
       continue;
     }
@@ -250,10 +277,10 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
     if (other_file || job.names->has_word("model_keys", key)) {
-      job.model_named = resolved(values, job.environment, path, value);
+      job.set("model_named", resolved(values, job.environment, path, value));
     }
     if (path.find("config_overrides.") != std::string::npos) {
-      job.marks.model_overrides = true;
+      job.set_flag("mark.model_overrides");
     }
     if (is_switched_off(path, key, all) || is_other_batch(path, key, values)) continue;
     const bool of_device = key == "train_batch_size" && says_context_width(values);
@@ -266,14 +293,14 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
       continue;
     }
     if (path.ends_with("zero_optimization.overlap_comm")) {
-      job.overlap_comm = is_on(value);
+      job.set_flag("overlap_comm", is_on(value));
       continue;
     }
     const std::size_t said = flags.size();
     if (key == "rank" && path.ends_with("lora.rank")) flags.emplace_back("--lora-rank", value);
     if (values.contains("peft_type")) {  // PEFT's adapter_config.json
       if (key == "r") flags.emplace_back("--lora-rank", value);
-      if (key == "base_model_name_or_path") job.model_named = value;
+      if (key == "base_model_name_or_path") job.set("model_named", value);
     }
     add_flag(*job.names, path, key, resolved(values, job.environment, path, value), flags);
     if (flags.size() > said) path_of.emplace(with_dashes(flags[said].first), path);
@@ -288,17 +315,15 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   }
   if (values.contains("deepspeed_config.zero_stage")) {  // of accelerate, which
                                                          // needs no other
-    job.deepspeed = job.deepspeed_config = true;
+    job.set_flag("deepspeed");
+    job.set_flag("deepspeed_config");
   }
   const std::size_t ignored = job.report.ignored.size();
   read_flags(file, flags, job);
   for (const auto& [name, framework] : job.names->frameworks) {
-    const auto says_all = [&](const std::vector<std::string>& keys) {
-      return std::ranges::all_of(keys, [&](const auto& key) { return values.contains(key); });
-    };
-    if (!std::ranges::any_of(framework.keys, says_all)) continue;
-    job.marks.trainers.insert(name);
-    if (!framework.model_key.empty()) job.model_named = values.at(framework.model_key);
+    if (!is_marked(framework, values)) continue;
+    job.set_flag("mark.of." + name);
+    if (!framework.model_key.empty()) job.set("model_named", values.at(framework.model_key));
   }
   name_by_paths(path_of, ignored, job.report.ignored);
   tell_by_names(ignored, job);

@@ -39,10 +39,11 @@ class ConfigReader {
       : file_(document.file()), root_(document.root()), job_(job) {}
 
   void read() {
-    job_.deepspeed = job_.deepspeed_config = true;
-    whole("train_batch_size", job_.plan.gbs);
-    whole("train_micro_batch_size_per_gpu", job_.plan.mbs);
-    whole("gradient_accumulation_steps", job_.gradient_accumulation_steps);
+    job_.set_flag("deepspeed");
+    job_.set_flag("deepspeed_config");
+    whole("train_batch_size", &job_.plan.gbs);
+    whole("train_micro_batch_size_per_gpu", &job_.plan.mbs);
+    whole("gradient_accumulation_steps");
     read_precision();
     if (const auto types = root_.find("data_types")) read_types(*types);
     if (const auto zero = root_.find("zero_optimization")) {
@@ -55,19 +56,19 @@ class ConfigReader {
   }
 
  private:
-  void whole(const char* key, std::optional<std::int64_t>& target) {
+  void whole(const char* key, std::optional<std::int64_t>* target = nullptr) {
     const auto found = root_.find(key);
     if (!found) return;
     if (is_auto(*found)) {
       leave_open(key);
       return;
     }
-    target = found->integer(1, kMostSequences);
-    job_.said[key] = *target;
+    job_.set_number(key, found->integer(1, kMostSequences));
+    if (target) *target = job_.value(key);
   }
 
   void leave_open(const std::string& key) {
-    job_.unresolved.insert(key);
+    job_.set_flag("open." + key);
     job_.report.assumed.push_back(
         fmt::format("{}: {} is \"auto\", as the other files say it", file_, key));
   }
@@ -88,7 +89,8 @@ class ConfigReader {
       throw InputError(file_ + ": bf16 and fp16 are both enabled, which DeepSpeed refuses");
     }
     if (!bf16 && !fp16) return;
-    job_.plan.precision = job_.config_precision = bf16 ? Precision::bf16 : Precision::fp16;
+    job_.plan.precision = bf16 ? Precision::bf16 : Precision::fp16;
+    job_.set("config_precision", bf16 ? "bf16" : "fp16");
   }
 
   [[nodiscard]] bool enabled(const char* key) {
@@ -118,7 +120,7 @@ class ConfigReader {
   }
 
   void zero_stage(std::int64_t stage) {
-    job_.said["zero_optimization.stage"] = stage;
+    job_.set_number("zero_optimization.stage", stage);
     job_.plan.zero = stage;
   }
   void no_zero_stage() {
@@ -138,7 +140,7 @@ class ConfigReader {
       no_zero_stage();
     }
     if (const auto overlap = zero.find("overlap_comm"); overlap && !is_auto(*overlap)) {
-      job_.overlap_comm = overlap->boolean();
+      job_.set_flag("overlap_comm", overlap->boolean());
     }
     const bool optimizer = in_host_memory(zero, "offload_optimizer") || old_offload(zero);
     const bool parameters = in_host_memory(zero, "offload_param");

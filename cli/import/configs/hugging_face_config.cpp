@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <iterator>
 #include <set>
 #include <sstream>
 #include <string_view>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/import/configs/mixer_fields.hpp"
 #include "cli/import/job/job_fields.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -29,8 +30,8 @@ class Fields {
  public:
   explicit Fields(Cursor root) : root_(std::move(root)) {}
 
-  std::optional<Cursor> find(std::initializer_list<const char*> keys) {
-    for (const char* key : keys) {
+  std::optional<Cursor> find(const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
       if (const auto found = root_.find(key)) {
         used_.insert(key);
         return found;
@@ -38,19 +39,12 @@ class Fields {
     }
     return std::nullopt;
   }
-  std::optional<std::int64_t> shape(std::initializer_list<const char*> keys) {
+  std::optional<std::int64_t> shape(const std::vector<std::string>& keys) {
     const auto found = find(keys);
     return found ? std::optional(found->integer(1, kMaxShape)) : std::nullopt;
   }
-  /// A size; where the config has none, that of the class, unless it has none either.
-  std::int64_t needed(std::initializer_list<const char*> keys,
-                      const std::optional<std::int64_t>& usual) {
-    const auto found = shape(keys);
-    if (found) return *found;
-    return usual ? *usual : root_.at(*keys.begin()).integer(1, kMaxShape);
-  }
   /// A count that may be 0, which says nothing; or a list of it by layers, all alike.
-  std::optional<std::int64_t> count(std::initializer_list<const char*> keys) {
+  std::optional<std::int64_t> count(const std::vector<std::string>& keys) {
     const auto found = find(keys);
     if (!found) return std::nullopt;
     const auto value = found->is_array() ? count_of_all(*found) : found->integer(0, kMaxShape);
@@ -64,12 +58,12 @@ class Fields {
     return found;
   }
   /// A number that may be 0, which says nothing.
-  std::optional<double> number(std::initializer_list<const char*> keys) {
+  std::optional<double> number(const std::vector<std::string>& keys) {
     const auto found = find(keys);
     const double value = found ? found->number({0.0, 1e6}) : 0.0;
     return value > 0 ? std::optional(value) : std::nullopt;
   }
-  std::optional<bool> flag(std::initializer_list<const char*> keys) {
+  std::optional<bool> flag(const std::vector<std::string>& keys) {
     const auto found = find(keys);
     return found ? std::optional(found->boolean()) : std::nullopt;
   }
@@ -114,30 +108,26 @@ Cursor language_model(const Cursor& root) {
 struct Family {
   std::string type;     ///< `model_type`
   ImportedModel usual;  ///< kinds of MLP, positions and norm, sizes, windows
-  std::set<std::string, std::less<>> traits;
-
-  [[nodiscard]] bool has(std::string_view trait) const {
-    return traits.find(trait) != traits.end();
-  }
+  bool mixers{};        ///< lists of layers' types are of its mixers, too
 };
 
-/// Reads `swiglu rope rms_norm tied hidden_size=4096`: MLP, positions, norm, traits and sizes.
+/// Reads `swiglu rope rms_norm qk_norm hidden_size=4096`: MLP, positions, norm, switches and sizes.
 Family read_family(const std::string& type, const std::string& words) {
-  constexpr const char* kKinds[] = {"model.mlp", "model.position", "model.norm"};
+  constexpr const char* kKinds[] = {"model.mlp=", "model.position=", "model.norm="};
   Family family;
   family.type = type;
   ImportedJob job;
   std::istringstream in(words);
   std::size_t kinds = 0;
   for (std::string word; in >> word;) {
+    family.mixers = family.mixers || word == "mixers";
     const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) {
-      (void)assign("model." + word.substr(0, equals), word.substr(equals + 1), job);
-    } else if (kinds < std::size(kKinds)) {
-      (void)assign(kKinds[kinds++], word, job);
+    if (kinds < std::size(kKinds)) {
+      word.insert(0, kKinds[kinds++]);
     } else {
-      family.traits.insert(word);
+      word = "model." + word + (equals == std::string::npos ? "=true" : "");
     }
+    (void)assign(word.substr(0, word.find('=')), word.substr(word.find('=') + 1), job);
   }
   family.usual = job.model;
   return family;
@@ -161,82 +151,6 @@ Family family_of(const ForeignNames& names, const std::string& file, const std::
                   file, in_quotes(type), did_you_mean(type, known), fmt::join(known, ", ")));
 }
 
-void read_mpt(Fields& fields, ImportedModel& model) {
-  if (const auto ratio = fields.find({"expansion_ratio"})) {
-    model.ffn_hidden = ratio->integer(1, 64) * *model.hidden;
-  }
-  if (const auto no_bias = fields.flag({"no_bias"})) model.linear_bias = !*no_bias;
-  model.position = PositionEmbedding::learned;
-  if (const auto attention = fields.section("attn_config")) {
-    if (const auto with = attention->find("alibi"); with && with->boolean()) {
-      model.position = PositionEmbedding::alibi;
-    }
-    if (const auto with = attention->find("rope"); with && with->boolean()) {
-      model.position = PositionEmbedding::rope;
-    }
-    if (const auto heads = attention->find("kv_n_heads")) {
-      model.kv_heads = heads->integer(1, kMaxShape);
-    }
-  }
-}
-
-void read_falcon(Fields& fields, ImportedModel& model) {
-  const bool new_architecture = fields.flag({"new_decoder_architecture"}).value_or(false);
-  const bool multi_query = fields.flag({"multi_query"}).value_or(true);
-  if (!new_architecture) model.kv_heads = multi_query ? 1 : *model.heads;
-  if (fields.flag({"alibi"}).value_or(false)) model.position = PositionEmbedding::alibi;
-  if (const auto bias = fields.flag({"bias"})) model.linear_bias = *bias;
-  if (!fields.flag({"parallel_attn"}).value_or(true)) model.parallel_block = false;
-}
-
-void read_chatglm(Fields& fields, ImportedModel& model) {
-  if (fields.flag({"multi_query_attention"}).value_or(false)) {
-    model.kv_heads = fields.shape({"multi_query_group_num"});
-  }
-  if (const auto bias = fields.flag({"add_qkv_bias"})) model.qkv_bias = *bias;
-  if (const auto bias = fields.flag({"add_bias_linear"})) model.linear_bias = *bias;
-}
-
-void read_dbrx(Fields& fields, ImportedModel& model) {
-  const auto at = [](const Cursor& section, const char* key, std::int64_t fallback) {
-    const auto found = section.find(key);
-    return found ? found->integer(1, kMaxShape) : fallback;
-  };
-  if (const auto attention = fields.section("attn_config")) {
-    model.kv_heads = at(*attention, "kv_n_heads", 1);
-  }
-  if (const auto experts = fields.section("ffn_config")) {
-    model.experts.count = at(*experts, "moe_num_experts", 4);
-    model.experts.top_k = at(*experts, "moe_top_k", 1);
-    model.experts.ffn_hidden = model.ffn_hidden = at(*experts, "ffn_hidden_size", 3584);
-  }
-}
-
-/// Widths of experts and dense layers have their names the other way round than elsewhere.
-void read_llama4(Fields& fields, ImportedModel& model) {
-  model.experts.ffn_hidden = model.experts.shared_hidden = model.ffn_hidden;
-  if (const auto dense = fields.shape({"intermediate_size_mlp"})) model.ffn_hidden = dense;
-  model.experts.every = fields.count({"interleave_moe_layer_step"});
-}
-
-void read_exceptions(Fields& fields, std::string_view type, ImportedModel& model) {
-  if (type == "mpt") read_mpt(fields, model);
-  if (type == "falcon") read_falcon(fields, model);
-  if (type == "chatglm") read_chatglm(fields, model);
-  if (type == "dbrx") read_dbrx(fields, model);
-  if (type == "llama4_text") read_llama4(fields, model);
-  if (type == "gpt_bigcode" && fields.flag({"multi_query"}).value_or(true)) model.kv_heads = 1;
-  if (type == "gpt_neox" && !fields.flag({"use_parallel_residual"}).value_or(true)) {
-    model.parallel_block = false;
-  }
-  if (type == "stablelm") model.parallel_block = fields.flag({"use_parallel_residual"});
-  // The 13B's width; the 7B has rotary positions.
-  if (type == "baichuan" && *model.hidden > 4096) model.position = PositionEmbedding::alibi;
-  // The first Qwen counts both halves of its gated MLP.
-  if (type == "qwen" && model.ffn_hidden) model.ffn_hidden = *model.ffn_hidden / 2;
-  if (type == "minicpm3" && !model.latent.value) model.latent.value = *model.hidden / *model.heads;
-}
-
 /// Reads a list of which layers have experts: 0 and 1, or true; all from one layer on. False where
 /// there is none.
 bool read_expert_layers(Fields& fields, ImportedExperts& experts) {
@@ -258,52 +172,46 @@ bool read_expert_layers(Fields& fields, ImportedExperts& experts) {
   return false;
 }
 
-/// Experts under the names that families give them.
-void read_experts(Fields& fields, const Family& family, ImportedModel& model) {
-  ImportedExperts& experts = model.experts;
-  experts.count =
-      fields.count({"n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"});
-  experts.top_k = fields.count(
-      {"num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "moe_k"});
-  experts.ffn_hidden = fields.count({"moe_intermediate_size", "expert_ffn_hidden_size"});
-  experts.first_dense = fields.count({"first_k_dense_replace", "moe_layer_start_index"});
-  if (!read_expert_layers(fields, experts)) {
-    experts.every = fields.count({"moe_layer_freq", "decoder_sparse_step", "moe_layer_interval"});
+/// Notes what rules of families ask for: scalars of the config and of its sections, by their names
+/// (`config.attn_config.alibi`). Keys that the family's rules name count as read.
+void note_config(Fields& fields, const std::vector<Rule>& rules, ImportedJob& job) {
+  const auto note = [&](const std::string& name, const nlohmann::json& value) {
+    if (value.is_string()) job.set(name, value.get<std::string>());
+    if (value.is_boolean() || value.is_number_integer()) job.set(name, value.dump());
+    if (value.is_object()) job.set_flag(name);
+  };
+  for (const auto& one : fields.root().json().items()) {
+    const std::string name = "config." + one.key();
+    const auto names_it = [&](const std::string& text) { return text.find(name) != text.npos; };
+    const auto asks = [&](const Rule& rule) {
+      return std::ranges::any_of(rule.when, names_it) ||
+             std::ranges::any_of(rule.unless, names_it) ||
+             std::ranges::any_of(rule.set, names_it, &Assignment::value);
+    };
+    if (one.value().is_null() || !std::ranges::any_of(rules, asks)) continue;
+    fields.used().insert(one.key());
+    note(name, one.value());
+    if (!one.value().is_object()) continue;
+    for (const auto& inner : one.value().items()) note(name + "." + inner.key(), inner.value());
   }
-  experts.groups = fields.count({"n_group"});
-  experts.groups_chosen = fields.count({"topk_group"});
-  experts.shared_hidden = fields.count({"shared_expert_intermediate_size", "share_expert_dim"});
-  if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts",
-                                        "num_shared_expert", "moe_num_shared_experts"})) {
-    if (experts.ffn_hidden) experts.shared_hidden = *shared * *experts.ffn_hidden;
-  }
-  if (experts.count && family.has("shared_gate")) experts.shared_gate = true;
 }
 
-void read_latent(Fields& fields, ImportedModel& model) {
-  ImportedLatent& latent = model.latent;
-  latent.kv_rank = fields.count({"kv_lora_rank"});
-  if (!latent.kv_rank) return;
-  latent.q_rank = fields.count({"q_lora_rank"});
-  latent.nope = fields.count({"qk_nope_head_dim"});
-  latent.rope = fields.count({"qk_rope_head_dim"});
-  latent.value = fields.count({"v_head_dim"});
-  model.kv_heads.reset();
-  model.head_dim.reset();
+/// Follows what a family's class does otherwise than others.
+void follow_family(Fields& fields, const Family& family, ImportedJob& job) {
+  const std::string step = "family " + family.type;
+  const std::vector<Rule>* const rules = find_name(job.names->rules, step);
+  if (rules == nullptr) return;
+  note_config(fields, *rules, job);
+  follow_rules(step, job);
+  job.drop_all("config.");
 }
 
 /// Sliding windows, or chunks: which layers have them, the config says, or how often one has none,
 /// or the family does.
 void read_spans(Fields& fields, const Family& family, ImportedModel& model, ImportReport& report) {
-  const auto window = fields.count({"sliding_window", "window_size"});
   const bool used = fields.flag({"use_sliding_window"}).value_or(family.type != "qwen2");
-  model.window = window ? window : family.usual.window;
-  model.chunk = fields.count({"attention_chunk_size"});
-  model.full_every =
-      fields.count({"sliding_window_pattern", "_sliding_window_pattern", "no_rope_layer_interval"});
-  if (!model.full_every) model.full_every = family.usual.full_every;
   // Families of several mixers read their lists with what these need.
-  const auto types = family.has("mixers") ? std::nullopt : fields.find({"layer_types"});
+  const auto types = family.mixers ? std::nullopt : fields.find({"layer_types"});
   if (types && types->is_array()) {
     const auto layers = types->items();
     for (const Cursor& layer : layers) {
@@ -374,64 +282,86 @@ void leave_out(const Cursor& root, ImportedModel& model, ImportReport& report) {
           : "vision_config: the language model alone is predicted");
 }
 
-ImportedModel read_model(Fields& fields, const Family& family, const ForeignNames& names,
-                         ImportReport& report) {
-  const ImportedModel& usual = family.usual;
-  ImportedModel model;
-  // Families told by letters may leave it out.
-  const auto letters = fields.find({"hybrid_override_pattern"});
-  if (letters && letters->is_text() && !fields.root().find("num_hidden_layers")) {
-    model.layers = static_cast<std::int64_t>(letters->text().size());
+/// Reads fields of a model under the names that configs have for them.
+class ModelReader {
+ public:
+  ModelReader(Fields& fields, const Family& family, const ForeignNames& names)
+      : fields_(fields), family_(family), names_(names) {}
+
+  void read(ImportedModel& model) {
+    // Families told by letters may leave it out.
+    const auto letters = fields_.find({"hybrid_override_pattern"});
+    if (letters && letters->is_text()) {
+      model.layers = static_cast<std::int64_t>(letters->text().size());
+    }
+    const auto take = [&](const char* field, auto& value) { read_field(field, value); };
+    each_shape_field(model, take);
+    listed_ = read_expert_layers(fields_, model.experts);
+    each_expert_field(model.experts, take);
+    read_field("kv_lora_rank", model.latent.kv_rank);
+    if (!model.latent.kv_rank) return;
+    each_latent_field(model.latent, take);
+    model.kv_heads.reset();
+    model.head_dim.reset();
   }
-  if (!model.layers)
-    model.layers =
-        fields.needed({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, usual.layers);
-  model.hidden = fields.needed({"hidden_size", "n_embd", "n_embed", "d_model"}, usual.hidden);
-  if (family.type != "mamba2")
-    model.heads =
-        fields.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"}, usual.heads);
-  model.kv_heads = fields.shape({"num_key_value_heads", "num_kv_heads", "num_attention_groups"});
-  model.head_dim = fields.shape({"head_dim", "kv_channels"});
-  model.ffn_hidden = fields.shape({"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
-  if (!model.kv_heads) model.kv_heads = usual.kv_heads;
-  if (!model.head_dim) model.head_dim = usual.head_dim;
-  if (!model.ffn_hidden) model.ffn_hidden = usual.ffn_hidden;
-  model.vocab = fields.needed({"vocab_size", "padded_vocab_size"}, usual.vocab);
-  model.max_positions = fields.shape({"max_position_embeddings", "n_positions", "max_seq_len",
-                                      "seq_length", "model_max_length", "max_sequence_length"});
-  if (!model.max_positions) model.max_positions = usual.max_positions;
+
+ private:
+  template <class Value>
+  void read_field(const std::string& field, std::optional<Value>& value) {
+    const std::vector<std::string>* const size = find_name(names_.size_keys, field);
+    const std::vector<std::string>* const keys = find_name(names_.model_keys, field);
+    if constexpr (std::is_same_v<Value, std::int64_t>) {
+      if (size != nullptr) return read_size(field, *size, value);
+    }
+    if (keys == nullptr || (listed_ && field == "moe_layer_freq")) return;
+    std::optional<Value> found;
+    if constexpr (std::is_same_v<Value, std::int64_t>) found = fields_.count(*keys);
+    if constexpr (std::is_same_v<Value, bool>) found = fields_.flag(*keys);
+    if constexpr (std::is_same_v<Value, double>) found = fields_.number(*keys);
+    if (found) value = found;
+  }
+  void read_size(const std::string& field, const std::vector<std::string>& keys,
+                 std::optional<std::int64_t>& value) {
+    constexpr std::string_view kNeeded[] = {"num_hidden_layers", "hidden_size",
+                                            "num_attention_heads", "vocab_size"};
+    const bool headless = field == "num_attention_heads" && family_.type == "mamba2";
+    if (headless) return;
+    if (const auto found = fields_.shape(keys)) value = found;
+    if (!value && std::ranges::find(kNeeded, field) != std::end(kNeeded)) {
+      value = fields_.root().at(keys.front()).integer(1, kMaxShape);
+    }
+  }
+
+  Fields& fields_;
+  const Family& family_;
+  const ForeignNames& names_;
+  bool listed_{};  ///< whether a list says which layers have experts
+};
+
+void read_model(Fields& fields, const Family& family, ImportedJob& job) {
+  ImportedModel& model = job.model = family.usual;
+  ModelReader(fields, family, *job.names).read(model);
   if (!model.max_positions) {
     model.max_positions = kDefaultPositions;
-    report.assumed.push_back(
+    job.report.assumed.push_back(
         fmt::format("max_position_embeddings {}: the config does not say it", kDefaultPositions));
   }
-  model.mlp = usual.mlp;
-  model.position = usual.position;
-  model.norm = usual.norm;
-  model.embedding_norm = family.has("embedding_norm");
-  model.linear_bias =
-      fields.flag({"mlp_bias", "use_bias", "bias", "enable_bias"}).value_or(family.has("biases"));
-  const bool qkv = family.has("qkv_bias") || (*model.linear_bias && !family.has("no_qkv_bias"));
-  model.qkv_bias = fields.flag({"attention_bias", "use_qkv_bias", "qkv_bias"}).value_or(qkv);
-  if (model.qkv_bias == model.linear_bias) model.qkv_bias.reset();
-  if (fields.flag({"use_qk_norm", "qk_layernorm"}).value_or(family.has("qk_norm"))) {
-    model.qk_norm = true;
+  for (std::optional<bool>* one :
+       {&model.embedding_norm, &model.linear_bias, &model.tied_embeddings}) {
+    *one = one->value_or(false);
   }
-  if (family.has("post_norms")) model.post_norms = true;
-  if (family.has("sinks")) model.attention_sinks = true;
-  model.score_cap = fields.number({"attn_logit_softcapping"});
-  model.logit_cap = fields.number({"final_logit_softcapping"});
-  if (family.has("parallel")) model.parallel_block = true;
-  model.tied_embeddings = fields.flag({"tie_word_embeddings"}).value_or(family.has("tied"));
-  model.next_token_layers =
-      fields.count({"num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers"});
-  read_experts(fields, family, model);
-  read_latent(fields, model);
-  read_spans(fields, family, model, report);
-  read_exceptions(fields, family.type, model);
-  read_mixer_fields(fields.root().json(), family.type, names.mixer_keys, model, report,
+  if (model.qkv_bias == model.linear_bias) model.qkv_bias.reset();
+  if (model.qk_norm == false) model.qk_norm.reset();
+  ImportedExperts& experts = model.experts;
+  if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts",
+                                        "num_shared_expert", "moe_num_shared_experts"})) {
+    if (experts.ffn_hidden) experts.shared_hidden = *shared * *experts.ffn_hidden;
+  }
+  if (!experts.count) experts.shared_gate.reset();
+  read_spans(fields, family, model, job.report);
+  read_mixer_fields(fields.root().json(), family.type, job.names->mixer_keys, model, job.report,
                     fields.used());
-  return model;
+  follow_family(fields, family, job);
 }
 
 }  // namespace
@@ -462,7 +392,8 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
   }
   const std::string type = type_field->text();
   const Family family = family_of(*job.names, file, type);
-  ImportedModel model = read_model(fields, family, *job.names, job.report);
+  read_model(fields, family, job);
+  ImportedModel& model = job.model;
   const auto path = fields.find({"_name_or_path"});
   model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
   leave_out(document.root(), model, job.report);
@@ -487,7 +418,6 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
   job.report.read.push_back(fmt::format("{}: Hugging Face config of the family {}", file, type));
   job.report.assumed.push_back(
       fmt::format("MLP, positions, norm and biases as the family {} has them", type));
-  job.model = model;
 }
 
 }  // namespace prequel

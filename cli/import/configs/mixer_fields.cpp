@@ -42,7 +42,6 @@ class MixerReader {
     if (is({"deepseek_v32", "glm_moe_dsa"})) read_sparse();
     if (is({"kimi_linear"})) read_kimi();
     if (is({"granitemoehybrid", "bamba"})) read_mamba_layers();
-    if (is({"falcon_h1"})) read_parallel();
     if (is({"jamba"})) read_jamba();
     if (is({"minimax", "minimax_text_01", "minimax_m1"})) read_lightning();
     if (is({"gemma4"})) read_gemma();
@@ -135,12 +134,7 @@ class MixerReader {
       }
       if (flag("mtp_use_repeated_layer", depths > 1)) put("mtp_use_repeated_layer", true);
     }
-    model_.next_token_layers.reset();
     put("layers_pattern", pattern);
-    if (model_.experts.count) put("moe_router_bias", true);
-    if (const auto shared = number("moe_shared_expert_intermediate_size", 0); shared > 0) {
-      model_.experts.shared_hidden = shared;
-    }
   }
 
   void read_gated_delta() {
@@ -148,8 +142,6 @@ class MixerReader {
     if (!put_listed(words("layer_types"), as_it_is)) {
       put_every(every, every - 1, "full_attention", "linear_attention");
     }
-    put("attn_output_gate", flag("attn_output_gate", true));
-    model_.window.reset();
   }
 
   void read_sparse() {
@@ -163,10 +155,6 @@ class MixerReader {
                                              : true;
       return full ? "sparse_attention" : "sparse_attention_shared";
     });
-    if (model_.next_token_layers.value_or(0) > 0) {
-      put("mtp_layer_types", Json::array({"sparse_attention"}));
-    }
-    put("moe_router_bias", true);
   }
 
   void read_kimi() {
@@ -178,20 +166,6 @@ class MixerReader {
                       std::count(full->begin(), full->end(), Json(layer + 1)) > 0;
       return is ? "full_attention" : "kimi_delta_attention";
     });
-    const auto of = [&](const char* key, const char* to) {
-      if (const auto found = linear->find(key);
-          found != linear->end() && found->is_number_integer()) {
-        put(to, *found);
-      }
-    };
-    of("num_heads", "linear_num_key_heads");
-    of("head_dim", "linear_key_head_dim");
-    of("short_conv_kernel_size", "linear_conv_kernel_dim");
-    if (const auto gate = linear->find("use_full_rank_gate");
-        gate != linear->end() && gate->is_boolean()) {
-      put("linear_full_rank_gate", *gate);
-    }
-    put("moe_router_bias", true);
   }
 
   void read_mamba_layers() {
@@ -201,22 +175,10 @@ class MixerReader {
                     [&](const std::string& is) { return type(is == "attention"); })) {
       put_types([&](std::int64_t layer) { return type(std::ranges::count(attention, layer) > 0); });
     }
-    if (const auto shared = number("shared_intermediate_size", 0); shared > 0) {
-      model_.experts.count ? model_.experts.shared_hidden = shared : model_.ffn_hidden = shared;
-    }
-    model_.window.reset();
-  }
-
-  void read_parallel() {
-    put("layer_types", Json::array({"attention_and_mamba"}));
-    put("mamba_gated_norm", flag("mamba_rms_norm", false));
   }
 
   void read_jamba() {
     put_every(number("attn_layer_period", 8), number("attn_layer_offset", 4), "attention", "mamba");
-    model_.experts.every = number("expert_layer_period", 2);
-    put("mamba_num_heads", model_.hidden.value_or(1) * number("mamba_expand", 2));
-    put("mamba_head_dim", 1);
   }
 
   void read_lightning() {
@@ -228,96 +190,37 @@ class MixerReader {
                    [](std::int64_t is) { return is == 1 ? kFull : kOthers; }) ||
         put_listed(types, [](const std::string& is) { return is == kFull ? kFull : kOthers; });
     if (!listed) put_every(8, 7, kFull, kOthers);
-    put("linear_num_key_heads", model_.heads.value_or(1));
-    put("linear_key_head_dim", model_.head_dim.value_or(128));
-    put("linear_conv_kernel_dim", 0);
-    model_.experts.ffn_hidden = model_.ffn_hidden;
   }
 
-  /// Full layers have heads of their own, which the file's keys for all are.
   void read_gemma() {
     if (!put_listed(words("layer_types"), as_it_is)) {
       put_every(6, 5, "full_attention", "sliding_attention");
-    }
-    if (const auto size = number("global_head_dim", 0); size > 0) {
-      put("swa_head_dim", model_.head_dim.value_or(256));
-      model_.head_dim = size;
-    }
-    if (const auto heads = number("num_global_key_value_heads", 0); heads > 0) {
-      put("swa_num_key_value_heads", model_.kv_heads.value_or(heads));
-      model_.kv_heads = heads;
-    }
-    if (const auto inner = number("expert_intermediate_size", 0); inner > 0) {
-      model_.experts.ffn_hidden = inner;
-    }
-    if (const auto chosen = number("top_k_experts", 0); chosen > 0) model_.experts.top_k = chosen;
-    if (model_.experts.count) {
-      model_.experts.shared_hidden = model_.ffn_hidden;
-      report_.assumed.emplace_back("the MLP beside experts is told as a shared expert");
     }
   }
 
   void read_mimo() {
     put_listed(numbers("hybrid_layer_pattern"),
                [](std::int64_t is) { return is == 1 ? "sliding_attention" : "full_attention"; });
-    // Heads of values have a size of their own.
-    if (number("swa_head_dim", 0) == model_.head_dim) model_.mixers.erase("swa_head_dim");
-    if (const auto size = number("v_head_dim", 0); size > 0) put("v_head_dim", size);
-    put("moe_router_bias", true);
   }
 
   /// Types of layers as the file lists them.
   void read_types() { put_listed(words("layer_types"), as_it_is); }
 
-  /// Blocks of keys in all layers but the first ones, which have no experts either.
+  /// Blocks of keys in all layers but the first ones.
   void read_blocks() {
-    const Json* index = find("sparse_attention_config");
-    const auto take = [&](const char* from, const char* to) {
-      if (!index || !index->is_object()) return std::int64_t{0};
-      const auto found = index->find(from);
-      if (found == index->end() || !found->is_number_integer()) return std::int64_t{0};
-      if (*to != '\0') put(to, *found);
-      return found->get<std::int64_t>();
-    };
-    take("sparse_num_index_heads", "index_n_heads");
-    take("sparse_index_dim", "index_head_dim");
-    const std::int64_t block = take("sparse_block_size", "index_block_size");
-    if (const std::int64_t blocks = take("sparse_topk_blocks", ""); blocks > 0 && block > 0) {
-      put("index_topk", blocks * block);
-    }
     const std::int64_t dense = model_.experts.first_dense.value_or(0);
     put_types([&](std::int64_t layer) {
       return layer < dense ? "full_attention" : "block_sparse_attention";
     });
-    model_.experts.ffn_hidden = model_.ffn_hidden;
-    if (const auto shared = number("n_shared_experts", 0); shared > 0) {
-      model_.experts.shared_hidden = shared * model_.ffn_hidden.value_or(0);
-    }
-    if (const auto inner = number("dense_intermediate_size", 0); inner > 0) {
-      model_.ffn_hidden = inner;
-    }
-    put("moe_router_bias", true);
   }
 
-  /// Windowed layers have heads of their own, and a text lists the layers of experts.
+  /// A text lists the layers of experts.
   void read_step() {
     read_types();
-    if (const Json* other = find("attention_other_setting"); other && other->is_object()) {
-      const auto of = [&](const char* from, const char* to) {
-        const auto found = other->find(from);
-        if (found != other->end() && found->is_number_integer()) put(to, *found);
-      };
-      of("num_attention_heads", "swa_num_attention_heads");
-      of("num_attention_groups", "swa_num_key_value_heads");
-    }
     if (const Json* layers = find("moe_layers_enum"); layers && layers->is_string()) {
       const std::string text = layers->get<std::string>();
       const auto first = parse_integer(text.substr(0, text.find(',')));
       if (first && *first >= 0 && *first <= 4096) model_.experts.first_dense = *first;
-    }
-    put("moe_router_bias", true);
-    if (flag("use_head_wise_attn_gate", false)) {
-      report_.left_out.emplace_back("use_head_wise_attn_gate: a gate a head, of few parameters");
     }
   }
 
@@ -328,8 +231,6 @@ class MixerReader {
       pattern += "+E-+-";
     }
     put("layers_pattern", pattern);
-    put("moe_router_bias", true);
-    put("moe_shortcut", true);
     model_.layers = std::ssize(pattern);
   }
 
@@ -345,24 +246,12 @@ class MixerReader {
       put("mtp_layer_types", Json::array({type_of(ratios[held])}));
     }
     put_listed(ratios, type_of);
-    put("compression_window", model_.window.value_or(128));
-    put("q_lora_rank", number("q_lora_rank", 1024));
-    put("moe_router_bias", true);
-    model_.window.reset();
-    model_.ffn_hidden = model_.experts.ffn_hidden;
   }
 
   void read_mamba() {
     const std::string pattern(static_cast<std::size_t>(std::clamp<std::int64_t>(layers(), 0, 4096)),
                               'M');
     put("layers_pattern", pattern);
-    if (!model_.mixers.contains("mamba_num_heads")) {
-      put("mamba_num_heads",
-          model_.hidden.value_or(1) * number("expand", 2) / number("head_dim", 64));
-    }
-    put("mamba_d_state", number("state_size", 128));
-    put("mamba_head_dim", number("head_dim", 64));
-    model_.head_dim.reset();
   }
 
   const Json& config_;

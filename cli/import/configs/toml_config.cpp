@@ -75,7 +75,8 @@ void read_toml_config(const std::string& file, std::string_view text, ImportedJo
                                  printable(problem.description())));
   }
   read_config_values(file, values, job);
-  job.script = job.yaml_config = true;
+  job.set_flag("script");
+  job.set_flag("yaml_config");
   job.report.read.push_back(file + ": TOML configuration");
 }
 

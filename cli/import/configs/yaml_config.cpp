@@ -255,8 +255,12 @@ std::string commands_of_yaml(const std::string& file, std::string_view text) {
 
 void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job) {
   Reader(file, job).read(text);
-  if (is_neox_config(text)) job.deepspeed = job.deepspeed_config = true;  // GPT-NeoX has no other
-  job.script = job.yaml_config = true;
+  if (is_neox_config(text)) {  // GPT-NeoX has no other
+    job.set_flag("deepspeed");
+    job.set_flag("deepspeed_config");
+  }
+  job.set_flag("script");
+  job.set_flag("yaml_config");
   job.report.read.push_back(file + ": YAML configuration");
 }
 

@@ -56,7 +56,7 @@ class Contradictions {
 
   /// DeepSpeed: train_batch_size = micro batch x accumulation steps x dp.
   void check_batch() {
-    const auto steps = job_.gradient_accumulation_steps;
+    const auto steps = job_.value("gradient_accumulation_steps");
     const auto all = job_.value("train_batch_size");
     if (!steps || !all || !problems_.empty()) return;
     const std::int64_t mbs = plan_.mbs.value_or(1);
@@ -84,24 +84,27 @@ class Contradictions {
   }
 
   void check_devices() {
-    if (!job_.gpus || *job_.gpus < 1) return;
+    if (!job_.value("devices") || *job_.value("devices") < 1) return;
     std::int64_t parts = 1;
     for (const auto& degree : {plan_.tp, plan_.pp, plan_.cp}) {
       parts *= std::clamp<std::int64_t>(degree.value_or(1), 1, kMostFactor);
     }
-    if (*job_.gpus % parts == 0) return;
+    if (*job_.value("devices") % parts == 0) return;
     problem(
         fmt::format("{} devices are not a multiple of tp {} x pp {}{} = {}, which the framework "
                     "refuses{}",
-                    *job_.gpus, plan_.tp.value_or(1), plan_.pp.value_or(1),
+                    *job_.value("devices"), plan_.tp.value_or(1), plan_.pp.value_or(1),
                     plan_.cp.value_or(1) > 1 ? fmt::format(" x cp {}", *plan_.cp) : "", parts,
                     fitting_nodes(parts)));
   }
 
   /// A script for one node is often an example: the fewest nodes that would do.
   [[nodiscard]] std::string fitting_nodes(std::int64_t parts) const {
-    if (!job_.gpus_per_node || *job_.gpus_per_node < 1 || *job_.gpus >= parts) return {};
-    return fmt::format("; --nodes {} would do", parts / std::gcd(parts, *job_.gpus_per_node));
+    if (!job_.value("devices_per_node") || *job_.value("devices_per_node") < 1 ||
+        *job_.value("devices") >= parts)
+      return {};
+    return fmt::format("; --nodes {} would do",
+                       parts / std::gcd(parts, *job_.value("devices_per_node")));
   }
 
   /// Megatron-LM: layers of a stage = chunks x layers of a chunk.
@@ -119,8 +122,8 @@ class Contradictions {
   }
 
   void check_chunk(std::string_view flag, std::int64_t value) {
-    if (job_.deepspeed || !job_.model.layers || has_uneven_stages(job_) ||
-        job_.unresolved.contains("--pipeline-model-parallel-size")) {
+    if (job_.says("deepspeed") || !job_.model.layers || has_uneven_stages(job_) ||
+        job_.says("open.--pipeline-model-parallel-size")) {
       return;
     }
     const std::int64_t stages = plan_.pp.value_or(1);
@@ -131,7 +134,7 @@ class Contradictions {
                       flag, value));
       return;
     }
-    const std::int64_t units = pipeline_units(job_);
+    const std::int64_t units = job_.value("pipeline_units").value_or(0);
     const std::string_view counted = units > *job_.model.layers ? " (with embedding and head)" : "";
     if (units % stages != 0) {
       problem(fmt::format("{} {}: {} layers{} are not a multiple of pp {}, which Megatron refuses",

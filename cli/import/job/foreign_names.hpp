@@ -94,6 +94,8 @@ struct ForeignNames {
   Names families;          ///< of Hugging Face: configs/hugging_face_config.cpp
   Names same_families;     ///< other names of families, or of the language model in one
   Names refused_families;  ///< what they have that is not priced
+  /// Fields of a model, and configurations' keys for them: sizes, and all others.
+  std::map<std::string, Words, std::less<>> size_keys, model_keys;
   std::map<std::string, Words, std::less<>> mixer_keys;  ///< keys of model files and theirs for it
 
   /// Parts of programs' paths, and what these do: train no decoder; train nothing; and of their own

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/json/axis_json.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "models/layers/parameters.hpp"
@@ -22,28 +23,15 @@ constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
 
 /// Keys of the model file that have no field here.
 bool is_mixer_key(std::string_view key) {
-  constexpr std::string_view kKeys[] = {"layers_pattern",
-                                        "layer_types",
-                                        "mtp_layer_types",
-                                        "compression_window",
-                                        "hc_mult",
-                                        "o_groups",
-                                        "o_lora_rank",
-                                        "block_residuals",
-                                        "attention_k_eq_v",
-                                        "attn_output_gate",
-                                        "mtp_use_repeated_layer",
-                                        "other_parameters",
-                                        "moe_router_bias",
-                                        "moe_latent_size",
-                                        "moe_latent_norm",
-                                        "num_hash_layers",
-                                        "num_zero_experts",
-                                        "moe_shortcut"};
+  constexpr std::string_view kKeys =
+      " layers_pattern layer_types mtp_layer_types compression_window hc_mult o_groups o_lora_rank "
+      "block_residuals attention_k_eq_v attn_output_gate mtp_use_repeated_layer other_parameters "
+      "moe_router_bias moe_latent_size moe_latent_norm num_hash_layers num_zero_experts "
+      "moe_shortcut ";
   for (const std::string_view begin : {"mamba_", "linear_", "index_", "swa_"}) {
     if (key.starts_with(begin)) return true;
   }
-  return std::ranges::find(kKeys, key) != std::end(kKeys);
+  return kKeys.find(fmt::format(" {} ", key)) != std::string_view::npos;
 }
 
 template <class T>
@@ -102,8 +90,36 @@ std::string text_of(const Json& json) {
 
 }  // namespace
 
+const std::string& Facts::text(std::string_view name) const {
+  static const std::string none;
+  const std::string* const found = find_name(facts_, name);
+  return found == nullptr ? none : *found;
+}
+
+std::optional<std::int64_t> Facts::value(std::string_view name) const {
+  const std::string* const found = find_name(facts_, name);
+  return found == nullptr ? std::nullopt : std::optional<std::int64_t>(parse_integer(*found));
+}
+
+std::optional<bool> Facts::flag(std::string_view name) const {
+  return says(name) ? std::optional(text(name) == "true") : std::nullopt;
+}
+
+void Facts::set(const std::string& name, std::string text) {
+  if (text.empty()) return drop(name);
+  facts_[name] = std::move(text);
+}
+
+void Facts::set_number(const std::string& name, std::optional<std::int64_t> number) {
+  number ? set(name, std::to_string(*number)) : drop(name);
+}
+
+void Facts::drop_all(std::string_view begin) {
+  std::erase_if(facts_, [&](const auto& one) { return one.first.starts_with(begin); });
+}
+
 bool ImportedJob::is_of(std::string_view framework) const {
-  if (marks.trainers.find(framework) != marks.trainers.end()) return true;
+  if (says(fmt::format("mark.of.{}", framework))) return true;
   const auto found = names->frameworks.find(framework);
   return found != names->frameworks.end() &&
          std::ranges::any_of(found->second.flags,
@@ -113,7 +129,7 @@ bool ImportedJob::is_of(std::string_view framework) const {
 std::string ImportedJob::unresolved_degrees() const {
   std::string flags;
   for (const char* flag : kDegreeFlags) {
-    if (unresolved.contains(flag)) flags += (flags.empty() ? "" : ", ") + std::string(flag);
+    if (says(std::string("open.") + flag)) flags += (flags.empty() ? "" : ", ") + std::string(flag);
   }
   return flags;
 }
@@ -128,9 +144,9 @@ void count_parameters(ImportedJob& job) {
 
 std::vector<SoftwareField> software_fields(const ImportedJob& job) {
   std::vector<SoftwareField> fields;
-  if (job.launch) fields.push_back({"software.launch", std::string(name(*job.launch))});
-  if (job.keeps_gathers) {
-    fields.push_back({"software.memory.keeps_gathers", *job.keeps_gathers ? "true" : "false"});
+  if (job.says("launch")) fields.push_back({"software.launch", job.text("launch")});
+  if (job.says("keeps_gathers")) {
+    fields.push_back({"software.memory.keeps_gathers", job.text("keeps_gathers")});
   }
   return fields;
 }

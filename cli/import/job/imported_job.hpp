@@ -61,147 +61,89 @@ struct ImportedModel {
   std::string spec;  ///< where Megatron finds its layers: a module, and a name in it
 };
 
-/// torchtitan's settings that no axis of a plan says as they are.
-struct ImportedTorchtitan {
-  std::string family, flavour;                   ///< of the model: llama3, 8B
-  std::optional<std::int64_t> local_batch;       ///< sequences of a rank in a step
-  std::optional<std::int64_t> micro_batch;       ///< of a pipeline
-  std::optional<std::int64_t> micro_batches;     ///< of a pipeline, where their size is not said
-  std::optional<std::int64_t> replicate, shard;  ///< data-parallel degrees; shard: rest if unsaid
-  std::optional<std::int64_t> layers_per_stage;
-  bool trains{};  ///< a script starts it, whatever its configuration says
-
-  [[nodiscard]] bool said() const {
-    return trains || !flavour.empty() || local_batch || replicate || shard || micro_batch;
-  }
-};
-
-/// A number whose flag or key is not known, and the field that its name is of.
-struct NumberByName {
-  std::string flag;
-  std::int64_t value{};
-  std::string field;  ///< job/job_fields.hpp
-};
-
-/// A switch or word whose flag or key is not known, and the field that its name is of.
-struct EffectByName {
-  std::string said;  ///< flag and value
+/// A value whose flag or key is not known, and the field that its name is of.
+struct Guess {
   std::string field, value;
-  std::string what;  ///< for messages
+  bool number{};     ///< a whole number, which knows what it is of better than a switch or a word
+  std::string said;  ///< flag and value
+  std::string told;  ///< for messages: `layers 24: --my-layers`
 };
 
-/// Marks that single files leave of their program; the arguments that it prints replace them.
-struct ImportedMarks {
-  std::set<std::string, std::less<>> trainers;  ///< frameworks, by the names of their files
-  bool model_overrides{};                       ///< sizes stand over those of a model that is named
-  bool fully_sharded{};                         ///< PyTorch's FSDP shards, or not, as its flag says
-  bool own_attention{};                         ///< Megatron's own, not Transformer Engine's
-  bool flex_dispatcher{};  ///< which leaves it to its backend who carries tokens
-  std::optional<Dispatcher> flex_backend;
-  std::optional<std::int64_t> sharding_strategy;  ///< ZeRO stage of Megatron's own FSDP
+/// Words of the files by name: flags and keys as they are spelt (switches as 1), fields of a job
+/// that are neither of its plan nor of its model (`devices_per_node`), marks of the programs that
+/// wrote the files (`mark.fully_sharded`), flags whose value only a run would tell
+/// (`open.--nnodes`), and what rules ask of the user and the stack (`user.plan.tp`, `stack.name`).
+class Facts {
+ public:
+  [[nodiscard]] bool says(std::string_view name) const { return facts_.find(name) != facts_.end(); }
+  /// Returns the text of a fact; an empty one where nothing says it.
+  [[nodiscard]] const std::string& text(std::string_view name) const;
+  [[nodiscard]] std::optional<std::int64_t> value(std::string_view name) const;
+  [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
+  [[nodiscard]] const auto& all() const { return facts_; }
+
+  /// Sets a text; an empty one takes it back.
+  void set(const std::string& name, std::string text);
+  void set_flag(const std::string& name, bool is = true) { set(name, is ? "true" : "false"); }
+  /// Sets a number; nothing takes it back.
+  void set_number(const std::string& name, std::optional<std::int64_t> number);
+  /// Notes that a flag is there, unless its value is known.
+  void note(const std::string& flag) { facts_.try_emplace(flag, "1"); }
+  void drop(const std::string& name) { facts_.erase(name); }
+  /// Drops all whose names begin so.
+  void drop_all(std::string_view begin);
+
+ private:
+  std::map<std::string, std::string, std::less<>> facts_;
 };
 
-/// A text in which a model may be named that nothing else says; the lower its rank, the likelier.
+/// How likely a text names the model that is trained.
+enum class ClueRank : std::uint8_t {
+  named,
+  flag,  ///< whose name is of models or checkpoints
+  configuration,
+  variable,
+  program,
+  word,
+  tokenizer,
+  file
+};
+
+/// A text in which a model may be named that nothing else says.
 struct ImportedClue {
-  int rank{};
+  ClueRank rank{};
   std::string what;  ///< for messages: a flag, a variable
   std::string text;
   bool names_models{};  ///< as `ModelClue` has it
 };
 
 /// A job as far as the files read so far say it; a file read later overrides.
-struct ImportedJob {
+struct ImportedJob : Facts {
   /// Names of other programs for what is read; empty: prequel's alone.
   std::shared_ptr<const ForeignNames> names = ForeignNames::none();
   ImportedModel model;
   PlanRequest plan;
-  ImportedTorchtitan torchtitan;
-  std::optional<std::int64_t> gpus;            ///< all devices of the job
-  std::optional<std::int64_t> gpus_per_node;   ///< devices
-  std::optional<std::int64_t> tasks_per_node;  ///< of Slurm: devices, where each task has one
-  std::optional<std::int64_t> tasks;           ///< of Slurm
-  std::optional<std::int64_t> gpus_per_task;   ///< devices
-  std::optional<std::string> device_type;      ///< as Slurm names it: a100, h100
-  std::optional<std::int64_t> gradient_accumulation_steps;
-  std::optional<std::int64_t> layers_per_virtual_stage;
-  std::optional<std::int64_t> first_stage_layers, last_stage_layers;  ///< of uneven pipelines
-  std::int64_t idle_layers{};  ///< among those of the model, which only fill up stages
-  std::optional<std::int64_t> optimizer_instances;  ///< groups that each hold all optimizer states
-  std::optional<std::int64_t> sharding_ranks;       ///< of such a group
-  std::array<std::optional<Precision>, 2> moments;  ///< Adam's first and second
-  std::optional<bool> graphs;                       ///< whether CUDA graphs launch anything
-  std::optional<WordSet<GraphedModule>> graphed;    ///< and of what, if they do
-  std::optional<std::int64_t> query_groups;         ///< Megatron's, which counts only if grouped
-  std::optional<std::int64_t> padded_vocab;  ///< rows of the embedding, whatever the tokenizer has
-  std::optional<std::int64_t> vocab_multiple;  ///< of tp, which those rows are filled up to
-  std::optional<std::int64_t> extra_vocab;     ///< rows beyond those of the tokenizer
-  /// How wide the MLP is: a multiple of this, both halves of a gated one together, or this many
-  /// times the hidden size.
-  std::optional<std::int64_t> ffn_multiple, ffn_halves, ffn_ratio;
-  std::optional<double> ffn_scale;  ///< Llama's, of the width before it is rounded up
+  std::optional<std::string> cluster, software;  ///< names that the user gave
   /// Settings that a command line makes in configurations, by the path of the value.
   std::map<std::string, std::string> settings;
   std::map<std::string, std::string> script_flags;  ///< of scripts, which go over values so named
   std::map<std::string, std::string> environment;   ///< that the user gives
-  std::map<std::string, std::string> maxtext;       ///< values of the keys that are its own
-  std::optional<std::int64_t> shared_experts;       ///< each as wide as the others
-  std::string model_named;  ///< a model by name, where a configuration leaves its shape to others
-  /// Flags and keys whose names are of models or checkpoints, with their values: perhaps a model's
-  /// name.
-  std::vector<std::pair<std::string, std::string>> models_perhaps;
   std::vector<ImportedClue> model_clues;
-  /// Numbers of flags that are not known, whose names tell what they are; they count where none
+  /// Values of flags that are not known, whose names tell what they are; they count where none
   /// that is known says the same.
-  std::vector<NumberByName> by_names;
-  bool shape_by_name{};  ///< whether such numbers are of the model's layers or width
-  std::vector<EffectByName> effects_by_name;
-  std::optional<std::int64_t> batch_size;  ///< of a flag that some count by the device, some of all
-  std::optional<std::int64_t> batch_tokens;  ///< of a step, where a batch is counted so
-  std::string model_of_program;              ///< by the name of what is started: pretrain_llama3_8b
-  std::string programs;                      ///< that scripts start, for messages
-  std::vector<std::string> tokenizer;        ///< what names it: its files, then its type
-  std::optional<double> capacity_factor;     ///< how many times the mean an expert takes
-  std::string expert_layers;                 ///< Megatron's --moe-layer-freq, as it is spelt
+  std::vector<Guess> guesses;
+  std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
   /// Words of a template and what `sed` puts in their place: a script fills its config so.
   std::vector<std::pair<std::string, std::string>> substitutions;
-  bool grouped_queries{};
-  bool narrowed_mlp{};               ///< a gated MLP without a width is Megatron's two thirds
-  bool recomputes_first_layers{};    ///< of each chunk alone: Megatron's method `block`
-  std::optional<Launch> launch;      ///< as the launch script's CUDA_LAUNCH_BLOCKING has it
-  std::optional<bool> overlap_comm;  ///< of DeepSpeed's config
-  std::optional<Precision> config_precision;  ///< of DeepSpeed's config
-  /// True where inputs that tensor ranks gathered stay for the backward pass, as nanotron says it.
-  std::optional<bool> keeps_gathers;
-  bool script{};                      ///< whether a launch script was read
-  bool deepspeed{};                   ///< whether DeepSpeed's engine trains
-  bool deepspeed_config{};            ///< whether its config was read
-  std::string deepspeed_config_file;  ///< that the command line names
-  std::string accelerate_file;        ///< that the command line names
   /// Paths of configurations, as scripts and other configurations name them.
   std::vector<std::string> files_named;
-  std::vector<std::string> bases_named;          ///< and of those that they extend
-  bool yaml_config{};                            ///< whether a configuration in YAML was read
-  std::string yaml_config_file;                  ///< that the command line names
-  bool megatron_core{};                          ///< whether it is Megatron-LM of 2023 or later
-  std::optional<std::string> cluster, software;  ///< names that the user gave
-  /// Flags and keys that set something, as they are spelt; switches as 1. Two that must agree are
-  /// both here, though only one of them made the plan.
-  std::map<std::string, std::int64_t, std::less<>> said;
-  std::set<std::string, std::less<>> unresolved;  ///< flags whose value only a run would tell
-  /// Texts that rules ask for, too: of the user's words (user.plan.tp), of the stack (stack.name).
-  std::map<std::string, std::string, std::less<>> facts;
-  ImportedMarks marks;
+  std::vector<std::string> bases_named;  ///< and of those that they extend
   ImportReport report;
 
   /// Tests whether the files are of this framework: a data file in data/import/.
   [[nodiscard]] bool is_of(std::string_view framework) const;
   /// Returns the unresolved flags that dp follows from; empty where all are known.
   [[nodiscard]] std::string unresolved_degrees() const;
-  [[nodiscard]] bool says(std::string_view flag) const { return said.find(flag) != said.end(); }
-  [[nodiscard]] std::optional<std::int64_t> value(std::string_view flag) const {
-    const auto found = said.find(flag);
-    return found == said.end() ? std::nullopt : std::optional(found->second);
-  }
 };
 
 /// Counts the parameters where enough of the model's shape is known. Throws InputError when it

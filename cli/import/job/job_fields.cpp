@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "cli/import/job/imported_job.hpp"
+#include "cli/import/python/python_values.hpp"
+#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
@@ -19,67 +21,28 @@ namespace {
 
 using How = Assignment::How;
 
-template <class Job, class Visit>
-void each_own_field(Job& job, const Visit& visit) {
-  visit("devices", job.gpus);
-  visit("devices_per_node", job.gpus_per_node);
-  visit("devices_per_task", job.gpus_per_task);
-  visit("tasks", job.tasks);
-  visit("tasks_per_node", job.tasks_per_node);
-  visit("batch_size", job.batch_size);
-  visit("batch_tokens", job.batch_tokens);
-  visit("gradient_accumulation_steps", job.gradient_accumulation_steps);
-  visit("layers_per_chunk", job.layers_per_virtual_stage);
-  visit("first_stage_layers", job.first_stage_layers);
-  visit("last_stage_layers", job.last_stage_layers);
-  visit("optimizer_instances", job.optimizer_instances);
-  visit("sharding_ranks", job.sharding_ranks);
-  visit("sharding_strategy", job.marks.sharding_strategy);
-  visit("query_groups", job.query_groups);
-  visit("padded_vocab", job.padded_vocab);
-  visit("vocab_multiple", job.vocab_multiple);
-  visit("extra_vocab", job.extra_vocab);
-  visit("ffn_multiple", job.ffn_multiple);
-  visit("ffn_halves", job.ffn_halves);
-  visit("ffn_ratio", job.ffn_ratio);
-  visit("shared_experts", job.shared_experts);
-  visit("torchtitan.local_batch", job.torchtitan.local_batch);
-  visit("torchtitan.micro_batch", job.torchtitan.micro_batch);
-  visit("torchtitan.micro_batches", job.torchtitan.micro_batches);
-  visit("torchtitan.replicate", job.torchtitan.replicate);
-  visit("torchtitan.shard", job.torchtitan.shard);
-  visit("torchtitan.layers_per_stage", job.torchtitan.layers_per_stage);
-  visit("moments.first", job.moments[0]);
-  visit("moments.second", job.moments[1]);
-  visit("graphs", job.graphs);
-  visit("graphed", job.graphed);
-  visit("keeps_gathers", job.keeps_gathers);
-  visit("software", job.software);
-  visit("launch", job.launch);
-  visit("capacity_factor", job.capacity_factor);
-  visit("config_precision", job.config_precision);
-  visit("flex_backend", job.marks.flex_backend);
-  visit("flex_dispatcher", job.marks.flex_dispatcher);
-  visit("fully_sharded", job.marks.fully_sharded);
-  visit("own_attention", job.marks.own_attention);
-  visit("grouped_queries", job.grouped_queries);
-  visit("narrowed_mlp", job.narrowed_mlp);
-  visit("recomputes_first_layers", job.recomputes_first_layers);
-  visit("megatron_core", job.megatron_core);
-  visit("deepspeed", job.deepspeed);
-  visit("deepspeed_config", job.deepspeed_config);
-  visit("script", job.script);
-  visit("shape_by_name", job.shape_by_name);
-  visit("yaml_config", job.yaml_config);
-  visit("model_named", job.model_named);
-  visit("yaml_config_file", job.yaml_config_file);
-  visit("deepspeed_config_file", job.deepspeed_config_file);
-  visit("accelerate_file", job.accelerate_file);
-  visit("expert_layers", job.expert_layers);
-  visit("torchtitan.family", job.torchtitan.family);
-  visit("torchtitan.flavour", job.torchtitan.flavour);
-  visit("files_named", job.files_named);
-  visit("tokenizer", job.tokenizer);
+/// Facts that data files may set, by what they hold.
+constexpr std::string_view kNumbers =
+    " batch_size batch_tokens devices devices_per_node devices_per_task extra_vocab ffn_halves "
+    "ffn_multiple ffn_ratio first_stage_layers gradient_accumulation_steps idle_layers idle_of "
+    "last_stage_layers layers_per_chunk mark.sharding_strategy maxtext.all maxtext.between "
+    "maxtext.copies maxtext.inside maxtext.ranks maxtext.shards model_parallel "
+    "optimizer_instances padded_vocab pipeline_units query_groups sharding_ranks shared_experts "
+    "tasks tasks_per_node torchtitan.chunks torchtitan.layers_per_stage torchtitan.local_batch "
+    "torchtitan.micro_batch torchtitan.micro_batches torchtitan.replicate torchtitan.shard "
+    "vocab_multiple ";
+constexpr std::string_view kSwitches =
+    " deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
+    "mark.fully_sharded mark.own_attention mark.reinforced maxtext.open megatron_core "
+    "narrowed_mlp pipelines recomputes_first_layers script shape_by_name yaml_config ";
+constexpr std::string_view kTexts =
+    " accelerate_file batch_flag beside_word deepspeed_config_file expert_layers ffn_scale "
+    "launch model_named overlap_word torchtitan.family torchtitan.flavour yaml_config_file ";
+constexpr std::string_view kFormats = " config_precision moments.first moments.second ";
+
+/// Tests whether a name is among names between blanks.
+bool has(std::string_view names, std::string_view name) {
+  return names.find(fmt::format(" {} ", name)) != std::string_view::npos;
 }
 
 /// Calls `visit` with the field of that name; false where no job has one.
@@ -101,9 +64,34 @@ bool with_field(Job& job, std::string_view path, const Visit& visit) {
     rest.remove_prefix(kModel.size());
     each_model_field(job.model, try_one);
   } else {
-    each_own_field(job, try_one);
+    try_one("software", job.software);
+    try_one("files_named", job.files_named);
+    try_one("tokenizer", job.tokenizer);
   }
   return found;
+}
+
+/// Returns the whole number of the plan or the model of that name; null where there is none.
+template <class Job>
+auto with_number(std::string_view field, Job& job) {
+  using Count = std::optional<std::int64_t>;
+  std::conditional_t<std::is_const_v<Job>, const Count, Count>* found = nullptr;
+  (void)with_field(job, field, [&](auto& one) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, Count>) found = &one;
+  });
+  return found;
+}
+
+/// Reads a whole number, or arithmetic that yields one: the shell's, or Python's with `int(…)`.
+std::optional<std::int64_t> number(const std::string& text) {
+  if (const auto plain = parse_integer(text)) return plain;
+  if (const auto made = shell_arithmetic(text)) return made;
+  const bool calls = text.find('(') != std::string::npos;
+  if (!calls || text.find_first_of("$;\n'\"") != std::string::npos) return std::nullopt;
+  const auto values = python_values("", "value = " + text);
+  const auto made = values.find("value");
+  return made == values.end() ? std::nullopt
+                              : std::optional<std::int64_t>(parse_integer(made->second));
 }
 
 template <class Value>
@@ -112,7 +100,7 @@ std::optional<Value> value_of(const std::string& text) {
     if (text != "true" && text != "false") return std::nullopt;
     return text == "true";
   } else if constexpr (std::is_same_v<Value, std::int64_t>) {
-    return parse_integer(text);
+    return number(text);
   } else if constexpr (std::is_same_v<Value, double>) {
     return parse_number(text);
   } else if constexpr (std::is_same_v<Value, std::string>) {
@@ -123,6 +111,7 @@ std::optional<Value> value_of(const std::string& text) {
 }
 
 constexpr std::string_view kTakenBack = "-";
+constexpr std::string_view kMixers = "mixers.";
 constexpr std::size_t kWhole = 1 << 12;  // bytes of a value
 
 template <class Value>
@@ -149,16 +138,6 @@ bool set(std::optional<WordSet<Enum>>& field, const Assignment& one) {
   }
   return true;
 }
-bool set(bool& field, const Assignment& one) {
-  const std::optional<bool> value = value_of<bool>(one.value);
-  if (value) field = *value;
-  return value.has_value();
-}
-bool set(std::string& field, const Assignment& one) {
-  if (one.how != How::if_open || field.empty()) field = one.value;
-  return true;
-}
-
 /// A text that is set stands before those that are there, one that is added behind them.
 bool set(std::vector<std::string>& field, const Assignment& one) {
   field.insert(one.how == How::add ? field.end() : field.begin(), one.value);
@@ -195,7 +174,7 @@ bool set_weights(const std::string& word, ImportedJob& job) {
 }
 
 bool set_trainer(const std::string& word, ImportedJob& job) {
-  job.marks.trainers.insert(word);
+  job.set_flag("mark.of." + word);
   return true;
 }
 
@@ -209,8 +188,50 @@ constexpr Computed kComputed[] = {{"products", set_products},
                                   {"weights", set_weights},
                                   {"trainer", set_trainer}};
 
-constexpr std::string_view kMixers = "mixers.";
-constexpr std::string_view kSaid = "said.";  // another flag
+/// Tests whether a fact is a whole number: those of flags and of axes of MaxText are.
+bool is_count(std::string_view name) {
+  return has(kNumbers, name) || name.starts_with("--") || name.ends_with("_parallelism");
+}
+
+/// Tests whether data files may give a fact this value.
+bool may_be(std::string_view name, const std::string& value) {
+  if (is_count(name)) return number(value).has_value();
+  if (has(kSwitches, name)) return value == "true" || value == "false";
+  if (has(kFormats, name)) return named<Precision>(value).has_value();
+  if (name == "mark.flex_backend") return named<Dispatcher>(value).has_value();
+  if (name == "graphed") return named<GraphedModule>(value).has_value();
+  return has(kTexts, name) || name.starts_with("config.");
+}
+
+bool set_fact(const Assignment& one, ImportedJob& job) {
+  if (one.how == How::if_open && job.says(one.field)) return true;
+  if (one.value == kTakenBack || one.value.empty()) {
+    one.field.ends_with(".*") ? job.drop_all(one.field.substr(0, one.field.size() - 1))
+                              : job.drop(one.field);
+    return may_be(one.field, one.value) || one.value == kTakenBack;
+  }
+  if (is_count(one.field)) {
+    const auto value = number(one.value);
+    if (value) job.set_number(one.field, value);
+    return value.has_value();
+  }
+  if (!may_be(one.field, one.value)) return false;
+  const bool counts = one.field.starts_with("config.") && one.value.starts_with('(');
+  const auto made = counts ? number(one.value) : std::nullopt;
+  made ? job.set_number(one.field, made) : job.set(one.field, one.value);
+  return true;
+}
+
+/// Sets the key of a mixer to JSON, or to what arithmetic yields.
+bool set_mixer(const Assignment& one, std::map<std::string, std::string>& mixers) {
+  const std::string key = one.field.substr(kMixers.size());
+  if (one.how == How::if_open && mixers.contains(key)) return true;
+  if (one.value == kTakenBack) return mixers.erase(key), true;
+  const auto size = number(one.value);
+  const bool fails = !size && one.value.find_first_of("0123456789(") == 0;
+  if (!fails) mixers[key] = size ? std::to_string(*size) : one.value;
+  return !fails;
+}
 
 }  // namespace
 
@@ -218,16 +239,10 @@ bool assign(const Assignment& one, ImportedJob& job) {
   const std::string_view path = one.field;
   const auto* const computed = std::ranges::find(kComputed, path, &Computed::name);
   if (computed != std::end(kComputed)) return computed->set(one.value, job);
-  if (path.starts_with(kMixers)) {
-    job.model.mixers[std::string(path.substr(kMixers.size()))] = one.value;
-    return true;
-  }
-  if (path.starts_with(kSaid)) {
-    job.said.try_emplace(std::string(path.substr(kSaid.size())), 1);
-    return true;
-  }
+  if (path.starts_with(kMixers)) return set_mixer(one, job.model.mixers);
   bool fits = false;
-  return with_field(job, path, [&](auto& field) { fits = set(field, one); }) && fits;
+  const bool field = with_field(job, path, [&](auto& known) { fits = set(known, one); });
+  return field ? fits : set_fact(one, job);
 }
 
 void take_effect(const Effect& effect, ImportedJob& job, const std::string& said) {
@@ -255,7 +270,7 @@ Effect read_effect(const Cursor& text) {
     Assignment& read = effect.emplace_back(
         Assignment{one.substr(0, length), how,
                    equals == std::string::npos ? std::string() : one.substr(equals + 1)});
-    const bool by_field = read.value.starts_with('{');
+    const bool by_field = read.value.find('{') != std::string::npos;
     if (!assign({read.field, read.how, by_field ? std::string(kTakenBack) : read.value}, scratch)) {
       text.problem(fmt::format("{}: no field of a job with such a value", in_quotes(one)));
     }
@@ -264,7 +279,7 @@ Effect read_effect(const Cursor& text) {
 }
 
 bool is_open(std::string_view field, const ImportedJob& job) {
-  bool open = false;
+  bool open = (is_number(field) || has(kSwitches, field) || has(kTexts, field)) && !job.says(field);
   (void)with_field(job, field, [&](const auto& one) {
     if constexpr (requires { one.has_value(); }) open = !one.has_value();
   });
@@ -278,22 +293,20 @@ std::optional<std::string> text_of(std::string_view name, const ImportedJob& job
       if (one) text = *one ? "true" : "false";
     } else if constexpr (requires { one.has_value(); }) {
       if (one) text = cell_of(*one);
-    } else if constexpr (std::is_same_v<decltype(one), const bool&>) {
-      if (one) text = "true";
-    } else if constexpr (std::is_same_v<decltype(one), const std::string&>) {
-      if (!one.empty()) text = one;
     } else {
       if (!one.empty()) text = one.front();
     }
   });
   if (field) return text;
-  if (const auto said = job.value(name)) return std::to_string(*said);
-  if (const auto* fact = find_name(job.facts, name)) return *fact;
+  if (const std::string* fact = find_name(job.all(), name)) return *fact;
+  if (name.starts_with(kMixers)) {
+    const auto mixer = job.model.mixers.find(std::string(name.substr(kMixers.size())));
+    return mixer == job.model.mixers.end() ? std::nullopt : std::optional(mixer->second);
+  }
   constexpr std::string_view kOf = "of.";
-  constexpr std::string_view kOpen = "open.";
-  const bool is = (name.starts_with(kOf) && job.is_of(name.substr(kOf.size()))) ||
-                  (name.starts_with(kOpen) && job.unresolved.contains(name.substr(kOpen.size())));
-  return is ? std::optional<std::string>("true") : std::nullopt;
+  return name.starts_with(kOf) && job.is_of(name.substr(kOf.size()))
+             ? std::optional<std::string>("true")
+             : std::nullopt;
 }
 
 std::string filled(std::string_view text, const ImportedJob& job, std::size_t limit) {
@@ -301,18 +314,24 @@ std::string filled(std::string_view text, const ImportedJob& job, std::size_t li
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{')) {
     const std::size_t end = std::min(text.find('}', at), text.size() - 1);
     all += text.substr(0, at);
-    all += printable(text_of(text.substr(at + 1, end - at - 1), job).value_or(""), limit);
+    const std::string_view name = text.substr(at + 1, end - at - 1);
+    const std::size_t colon = std::min(name.find(':'), name.size());
+    const std::string_view usual = name.substr(std::min(colon + 1, name.size()));
+    const auto value = text_of(name.substr(0, colon), job);
+    all += value ? printable(*value, limit) : std::string(usual);
     text.remove_prefix(end + 1);
   }
   return all += text;
 }
 
-std::optional<std::int64_t>* number_field(std::string_view field, ImportedJob& job) {
-  std::optional<std::int64_t>* found = nullptr;
-  (void)with_field(job, field, [&](auto& one) {
-    if constexpr (std::is_same_v<decltype(one), std::optional<std::int64_t>&>) found = &one;
-  });
-  return found;
+bool is_number(std::string_view field) {
+  ImportedJob scratch;
+  return has(kNumbers, field) || with_number(field, scratch) != nullptr;
+}
+
+std::optional<std::int64_t> number_of(std::string_view field, const ImportedJob& job) {
+  const auto* const known = with_number(field, job);
+  return known == nullptr ? job.value(field) : *known;
 }
 
 std::string_view spoken(std::string_view field) {

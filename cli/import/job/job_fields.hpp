@@ -1,7 +1,7 @@
 #pragma once
 
 /// Fields of a job by name: an axis of its plan (`plan.tp`), a key of its model file
-/// (`model.hidden_size`), or one of its own (`devices_per_node`).
+/// (`model.hidden_size`), or a fact (`devices_per_node`).
 
 #include <cstdint>
 #include <optional>
@@ -38,11 +38,14 @@ bool is_open(std::string_view field, const ImportedJob& job);
 /// is not resolved.
 std::optional<std::string> text_of(std::string_view name, const ImportedJob& job);
 
-/// Replaces `{plan.tp}` by the value of that field, as a message may show it.
+/// Replaces `{plan.tp}` by the value of that field, as a message may show it, and `{plan.tp:1}` by
+/// 1 where nothing says it.
 std::string filled(std::string_view text, const ImportedJob& job, std::size_t limit = 60);
 
-/// Returns the whole number of that name; null where no job has one.
-std::optional<std::int64_t>* number_field(std::string_view field, ImportedJob& job);
+/// Tests whether a job has a whole number of that name.
+bool is_number(std::string_view field);
+/// Returns the whole number of that name; nothing where none is said.
+std::optional<std::int64_t> number_of(std::string_view field, const ImportedJob& job);
 
 /// Returns the name of a number for messages: `layers`, `devices of a node`.
 std::string_view spoken(std::string_view field);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/import/job/job_fields.hpp"
+#include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"
@@ -20,8 +21,11 @@ bool has_part(std::string_view text, std::string_view part) {
 /// Tests one alternative.
 bool is_so(std::string_view text, const ImportedJob& job) {
   if (text.starts_with('!')) return !is_so(text.substr(1), job);
+  if (text.find('{') != std::string_view::npos) {
+    return shell_arithmetic(filled(text, job)).value_or(0) != 0;
+  }
   const std::size_t at = text.find_first_of("=>~");
-  if (at == std::string_view::npos) return text_of(text, job) || job.says(text);
+  if (at == std::string_view::npos) return text_of(text, job).has_value();
   const bool differs = text[at] == '=' && text[at - 1] == '!';
   const std::string_view name = text.substr(0, differs ? at - 1 : at);
   const std::string word(text.substr(at + 1));
@@ -93,14 +97,14 @@ bool read_by_rules(std::string_view reader, const std::string& flag, const std::
                                                  {"value", value},
                                                  {"word", lower_case(value)},
                                                  {switches_off(value) ? "off" : "on", "true"}};
-  job.facts.insert(facts.begin(), facts.end());
+  for (const auto& [name, text] : facts) job.set(name, text);
   const auto rule =
       std::ranges::find_if(*rules, [&](const Rule& one) { return applies(one, job); });
   if (rule != rules->end()) {
     follow(*rule, job, said);
-    job.said.try_emplace(flag, 1);
+    job.note(flag);
   }
-  for (const auto& [name, text] : facts) job.facts.erase(name);
+  for (const auto& [name, text] : facts) job.drop(name);
   return rule != rules->end();
 }
 

@@ -3,9 +3,10 @@
 /// Rules of data/import/rules.json: what follows from what the files of a job say.
 ///
 /// A condition is a flag, a key or a field that is said (`--fp16`, `plan.zero`), a comparison
-/// (`plan.zero=3`, `model.num_experts>1`, `moments.first!=moments.second`), or a text that holds
-/// another (`model_named~gptq`, `name~^use_`, `name~ckpt$`). `!` before it turns it round; `|`
-/// parts alternatives.
+/// (`plan.zero=3`, `model.num_experts>1`, `moments.first!=moments.second`), a text that holds
+/// another (`model_named~gptq`, `name~^use_`, `name~ckpt$`), or arithmetic of fields
+/// (`{devices}%{plan.tp:1}==0`), which does not hold where one of them is not said. `!` before it
+/// turns it round; `|` parts alternatives.
 
 #include <string>
 #include <string_view>

@@ -47,25 +47,61 @@ std::string text_at(const Cursor& root, std::string_view key) {
 
 /// Reads a rule; its line stands under `told`, or under what it is.
 Rule read_rule(const Cursor& one) {
-  constexpr std::pair<const char*, Line> kLines[] = {
+  constexpr std::pair<std::string_view, Line> kLines[] = {
       {"told", Line::assumed}, {"assumed", Line::assumed}, {"left_out", Line::left_out},
       {"read", Line::read},    {"ignored", Line::ignored}, {"refused", Line::refused}};
   Rule rule;
-  rule.when = words_at(one, "when");
-  rule.unless = words_at(one, "unless");
-  if (const auto set = one.find("set")) rule.set = read_effect(*set);
-  for (const auto& [key, line] : kLines) {
-    const auto told = one.find(key);
-    if (!told) continue;
-    rule.line = line;
-    rule.told = told->text();
+  for (const auto& [key, value] : one.members()) {
+    const auto* const line =
+        std::ranges::find_if(kLines, [&](const auto& known) { return known.first == key; });
+    if (line != std::end(kLines)) {
+      rule.line = line->second;
+      rule.told = value.text();
+    } else if (key == "set") {
+      rule.set = read_effect(value);
+    } else if (key == "when" || key == "unless") {
+      (key == "when" ? rule.when : rule.unless) = read_words(value);
+    } else if (key != "each") {
+      value.problem("no part of a rule");
+    }
   }
   return rule;
 }
 
+void replace_all(std::string& text, const std::string& word) {
+  for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at)) {
+    text.replace(at, 1, word);
+  }
+}
+
+/// Reads rules; one with `each` stands for as many as that has words, with the word for `#`.
+void read_list_of_rules(const Cursor& list, std::vector<Rule>& rules) {
+  for (const Cursor& one : list.items()) {
+    const auto each = one.find("each");
+    const Rule rule = read_rule(one);
+    if (!each) rules.push_back(rule);
+    for (const std::string& word : each ? read_words(*each) : std::vector<std::string>()) {
+      Rule& with = rules.emplace_back(rule);
+      for (std::string& text : with.when) replace_all(text, word);
+      for (std::string& text : with.unless) replace_all(text, word);
+      for (Assignment& set : with.set) {
+        replace_all(set.field, word);
+        replace_all(set.value, word);
+      }
+    }
+  }
+}
+
+/// Reads lists of rules by their names, with what stands before these.
+void read_rules_of(const Cursor& root, std::string_view key, const std::string& before,
+                   ForeignNames::Rules& all) {
+  each_member(root, key, [&](const std::string& name, const Cursor& rules) {
+    read_list_of_rules(rules, all[before + name]);
+  });
+}
+
 void check_number(const Cursor& at, const std::string& field) {
-  ImportedJob job;
-  if (number_field(field, job) == nullptr) at.problem("no number of a job is called so");
+  if (!is_number(field)) at.problem("no number of a job is called so");
 }
 
 /// Reads fields of numbers by the flags that set them.
@@ -122,6 +158,9 @@ void read_framework(const Document& file, const std::string& name, ForeignNames&
   if (const auto defaults = root.find("defaults")) {
     for (const Cursor& one : defaults->items()) read.defaults.push_back(read_rule(one));
   }
+  for (const auto& [key, step] : {std::pair("config", "config of " + name), {"rules", name}}) {
+    if (const auto rules = root.find(key)) read_list_of_rules(*rules, names.rules[step]);
+  }
   read_texts(root, "clusters", names.clusters);
   read_texts(root, "flavours", names.flavours);
   read_texts(root, "same_flags", names.same_flags);
@@ -149,9 +188,14 @@ void read_families(const Document& file, ForeignNames& names) {
   read_texts(root, "families", names.families);
   read_texts(root, "same", names.same_families);
   read_texts(root, "refused", names.refused_families);
-  each_member(root, "mixer_keys", [&](const std::string& key, const Cursor& list) {
-    names.mixer_keys.emplace(key, read_words(list));
-  });
+  for (const auto& [key, all] :
+       {std::pair("size_keys", &names.size_keys), std::pair("model_keys", &names.model_keys),
+        std::pair("mixer_keys", &names.mixer_keys)}) {
+    each_member(root, key, [&keys = *all](const std::string& name, const Cursor& list) {
+      keys.emplace(name, read_words(list));
+    });
+  }
+  read_rules_of(root, "rules", "family ", names.rules);
   file.finish();
 }
 
@@ -191,12 +235,8 @@ void read_tokenizers(const Document& file, ForeignNames& names) {
 void read_rules(const Document& file, ForeignNames& names) {
   const Cursor root = file.root();
   expect_schema(root, "prequel/rules/1");
-  for (const auto& [key, all] :
-       {std::pair("steps", &names.rules), std::pair("values", &names.value_rules)}) {
-    each_member(root, key, [&rules_of = *all](const std::string& name, const Cursor& rules) {
-      for (const Cursor& rule : rules.items()) rules_of[name].push_back(read_rule(rule));
-    });
-  }
+  read_rules_of(root, "steps", "", names.rules);
+  read_rules_of(root, "values", "", names.value_rules);
   file.finish();
 }
 

@@ -25,15 +25,18 @@ bool is_true(std::string_view value) {
 
 }  // namespace
 
-std::optional<NumberByName> number_by_name(const ForeignNames& names, const std::string& flag,
-                                           const std::string& value) {
+std::optional<Guess> number_by_name(const ForeignNames& names, const std::string& flag,
+                                    const std::string& value) {
   constexpr long long kMost = 1LL << 24;
   constexpr long long kMostSequences = 1LL << 15;  // more are tokens
   constexpr long long kMostOfDevice = 1LL << 10;
   const std::string name = own_name(flag);
   const auto number = parse_integer(value);
   if (!number || *number < 0 || *number > kMost) return std::nullopt;
-  const auto of = [&](const std::string& field) { return NumberByName{flag, *number, field}; };
+  const auto of = [&](const std::string& field) {
+    return Guess{field, std::to_string(*number), true, fmt::format("{} {}", flag, *number),
+                 fmt::format("{} {}: {}", spoken(field), *number, flag)};
+  };
   const std::string tokens = "batch_tokens";
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   if (*number == 0 && !has("zero")) return std::nullopt;
@@ -57,93 +60,50 @@ std::optional<NumberByName> number_by_name(const ForeignNames& names, const std:
   return std::nullopt;
 }
 
-std::optional<EffectByName> effect_by_name(const ForeignNames& names, const std::string& flag,
-                                           const std::string& value) {
+std::optional<Guess> effect_by_name(const ForeignNames& names, const std::string& flag,
+                                    const std::string& value) {
   ImportedJob asked;
-  asked.facts = {{"name", own_name(flag)}, {"value", lower_case(value)}};
-  if (is_true(value)) asked.facts.emplace("on", "true");
+  asked.set("name", own_name(flag));
+  asked.set("value", lower_case(value));
+  if (is_true(value)) asked.set_flag("on");
   const std::vector<Rule>* const rules = find_name(names.rules, "names");
   if (rules == nullptr) return std::nullopt;
   const auto rule =
       std::ranges::find_if(*rules, [&](const Rule& one) { return applies(one, asked); });
   if (rule == rules->end()) return std::nullopt;
   const Assignment& set = rule->set.front();
-  return EffectByName{value.empty() ? flag : flag + " " + value, set.field,
-                      filled(set.value, asked), rule->told};
-}
-
-namespace {
-
-/// Programs that say two batches count the larger one over all devices, those of JAX's meshes any.
-void settle_batch_size(ImportedJob& job) {
-  const Count batch = std::exchange(job.batch_size, std::nullopt);
-  if (!batch) return;
-  const Count& each = job.plan.mbs;
-  const char* flag = job.says("--train-batch-size") ? "--train-batch-size" : "--batch-size";
-  if (job.says("--mesh-dim") || (each && *each > 0 && *batch > *each && *batch % *each == 0)) {
-    if (job.plan.gbs || job.gradient_accumulation_steps.value_or(1) > 1) return;
-    job.plan.gbs = batch;
-    job.report.assumed.push_back(
-        fmt::format("gbs {}: {}, {}", *batch, flag,
-                    each ? "beside a micro batch" : "which is of all devices of a mesh"));
-  } else if (!each) {
-    job.plan.mbs = batch;
-    job.report.assumed.push_back(fmt::format("mbs {}: {}, as of each device", *batch, flag));
-  }
-}
-
-/// A batch that is counted in tokens.
-void settle_batch_tokens(ImportedJob& job) {
-  const Count tokens = std::exchange(job.batch_tokens, std::nullopt);
-  const std::int64_t length = job.plan.seq_len.value_or(0);
-  if (!tokens || job.plan.gbs || length < 1 || *tokens % length != 0) return;
-  job.plan.gbs = *tokens / length;
-  job.report.assumed.push_back(
-      fmt::format("gbs {}: {} tokens of {} each", *job.plan.gbs, *tokens, length));
-}
-
-}  // namespace
-
-void settle_batches(ImportedJob& job) {
-  settle_batch_size(job);
-  settle_batch_tokens(job);
+  const std::string said = value.empty() ? flag : flag + " " + value;
+  return Guess{set.field, filled(set.value, asked), false, said, rule->told + ": " + said};
 }
 
 void take_by_names(ImportedJob& job) {
   // Where the shape is known, a further number with such a name is not guessed.
   const bool known = job.model.layers && job.model.hidden && job.model.heads;
-  for (const auto& [flag, value, field] : job.by_names) {
-    Count& target = *number_field(field, job);
-    if (target == value) continue;
-    if (!target && known && is_of_layers(field)) {
+  std::ranges::stable_partition(job.guesses, &Guess::number);
+  for (const Guess& one : job.guesses) {
+    const Count before = number_of(one.field, job);
+    if (one.number && before && std::to_string(*before) == one.value) continue;
+    if (one.number && !before && known && is_of_layers(one.field)) {
       job.report.left_out.push_back(
-          fmt::format("{} {}: unknown, but may change the model, its layout or its memory; "
-                      "predicted without it",
-                      flag, value));
+          one.said +
+          ": unknown, but may change the model, its layout or its memory; predicted without it");
       continue;
     }
     // The launcher's own flags say more of the number of all devices.
-    const bool devices = &target == &job.gpus && (job.gpus_per_node || job.plan.nodes || job.tasks);
-    if (target || devices) {
-      job.report.ignored.push_back(fmt::format("{} {}", flag, value));
-      continue;
-    }
-    target = value;
-    const bool shape = &target == &job.model.layers || &target == &job.model.hidden;
-    job.shape_by_name = job.shape_by_name || shape;
-    job.report.assumed.push_back(fmt::format("{} {}: {}, by its name", spoken(field), value, flag));
-  }
-  job.by_names.clear();
-  for (const EffectByName& one : job.effects_by_name) {
-    if (!is_open(one.field, job)) {
+    const bool launched = one.field == "devices" &&
+                          (job.says("devices_per_node") || job.plan.nodes || job.says("tasks"));
+    if (!is_open(one.field, job) || launched) {
       job.report.ignored.push_back(one.said);
       continue;
     }
     (void)assign(one.field, one.value, job);
-    job.report.assumed.push_back(fmt::format("{}: {}, by its name", one.what, one.said));
+    if (one.field == "model.num_hidden_layers" || one.field == "model.hidden_size") {
+      job.set_flag("shape_by_name");
+    }
+    job.report.assumed.push_back(one.told + ", by its name");
   }
-  job.effects_by_name.clear();
-  settle_batches(job);
+  job.guesses.clear();
+  follow_rules("batch sizes", job);
 }
 
 std::string own_name(std::string_view entry) {

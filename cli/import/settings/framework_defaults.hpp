@@ -18,6 +18,9 @@ void assume_nanogpt_defaults(ImportedJob& job);
 /// `library` has it; else the job names the model alone.
 void look_up_flavour(const Library* library, ImportedJob& job);
 
+/// Tests whether files hold torchtitan's settings.
+bool is_torchtitan(const ImportedJob& job);
+
 /// Derives the plan from torchtitan's settings, and assumes its defaults for those left out. Does
 /// nothing to other jobs.
 void assume_torchtitan_defaults(ImportedJob& job);
@@ -26,8 +29,8 @@ void assume_torchtitan_defaults(ImportedJob& job);
 /// reads it.
 bool is_maxtext_key(std::string_view key);
 
-/// Derives degrees, batches, sharding and recomputation from the keys that were noted
-/// (`ImportedJob::maxtext`), with the defaults of MaxText's base.yml.
+/// Derives degrees, batches, sharding and recomputation from the keys that were noted (facts
+/// `maxtext.KEY`), with the defaults of MaxText's base.yml.
 void assume_maxtext_defaults(ImportedJob& job);
 
 /// Fills in what Megatron does where no flag asks for anything else: no recomputation, ZeRO 0

@@ -23,14 +23,14 @@
 namespace prequel {
 namespace {
 
-using Count = std::optional<std::int64_t>;
-
 /// Tests whether more than one word may follow the flag.
 bool takes_list(const ForeignNames& names, std::string flag) {
   std::replace(flag.begin(), flag.end(), '_', '-');
   return flag == "--spec" || names.lists.contains(flag);  // a module and a name in it
 }
 
+constexpr double kLeast = 1e-300;  // above 0
+constexpr double kMostReal = 1e300;
 constexpr std::string_view kBetweenWords = " ,[]()\"'";
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
@@ -55,7 +55,7 @@ class Arguments {
     // torch.optim.AdamW is AdamW.
     if (flag == "--optimizer") value.erase(0, value.rfind('.') + 1);  // npos + 1 is 0
     if (const std::string* field = find_name(names.number_flags, flag)) {
-      return number(flag, value, *number_field(*field, job_));
+      return number(flag, value, *field);
     }
     if (const Effect* effect = find_name(names.switches, flag)) return turn(flag, *effect, value);
     const auto* words = find_name(names.words, flag);
@@ -63,11 +63,11 @@ class Arguments {
     const Effect* effect = words ? find_name(*words, value) : nullptr;
     if (words && !effect) effect = find_name(*words, "*");  // any value
     if (effect) {
-      job_.said.try_emplace(flag, 1);
+      job_.note(flag);
       return take_effect(*effect, job_, value);
     }
     if (const std::string* field = find_name(names.device_flags, flag)) {
-      return devices(flag, value, *number_field(*field, job_));
+      return devices(flag, value, *field);
     }
     if (const std::string* reader = find_name(names.lists, flag)) return list(*reader, flag, value);
     if (refuse_unpriced(flag, value)) return;
@@ -89,16 +89,16 @@ class Arguments {
   /// which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
     if (auto number = number_by_name(*job_.names, flag, value)) {
-      job_.by_names.push_back(std::move(*number));
+      job_.guesses.push_back(std::move(*number));
       return true;
     }
     if (auto effect = effect_by_name(*job_.names, flag, value)) {
-      job_.effects_by_name.push_back(std::move(*effect));
+      job_.guesses.push_back(std::move(*effect));
       return true;
     }
     note_file(flag, value);
     if (!value.empty() && has_part(flag, job_.names->words_of("model_flags"))) {
-      job_.models_perhaps.emplace_back(flag, value);
+      job_.model_clues.push_back({ClueRank::flag, flag, value, true});
     }
     return false;
   }
@@ -147,24 +147,27 @@ class Arguments {
   }
 
   bool note(const std::string& flag) {
-    job_.said.try_emplace(flag, 1);
+    job_.note(flag);
     return true;
   }
   /// Slurm takes a range, too: at least that many.
   bool nodes(const std::string& flag, const std::string& value) {
-    number(flag, value.substr(0, value.find('-', 1)), job_.plan.nodes);
+    number(flag, value.substr(0, value.find('-', 1)), "plan.nodes");
     return true;
   }
   bool capacity(const std::string& flag, const std::string& value) {
-    return real(flag, value, job_.capacity_factor, "is no positive number",
-                [](double factor) { return factor > 0; });
+    const auto factor = real(flag, value, kLeast, kMostReal, "is no positive number");
+    if (factor) job_.set("capacity_factor", fmt::format("{}", *factor));
+    return true;
   }
   bool ffn_scale(const std::string& flag, const std::string& value) {
-    return real(flag, value, job_.ffn_scale, "is no number from 0 to 64",
-                [](double scale) { return scale > 0 && scale < 64; });
+    if (real(flag, value, kLeast, 63.999, "is no number from 0 to 64"))
+      job_.set("ffn_scale", value);
+    return true;
   }
   bool optimizer_offload(const std::string& flag, const std::string& value) {
-    return fraction(flag, value, job_.plan.optimizer_offload);
+    if (const auto share = fraction(flag, value)) job_.plan.optimizer_offload = share;
+    return true;
   }
   bool dropout(const std::string& flag, const std::string& value) {
     return drops(flag, value, job_.model.dropout);
@@ -186,20 +189,15 @@ class Arguments {
     take("--precision", value);
     return true;
   }
-  bool several(const std::string& flag, const std::string& value) {
-    if (!several_models(value)) return false;
-    if (!take_objective(flag, value, job_)) tell_several(flag, value);
-    return true;
-  }
   bool train_batch(const std::string& flag, const std::string& value) {
-    number(flag, value, train_batch_);
+    number(flag, value, flag);
     return true;
   }
 
   /// PyTorch's words for what is sharded and where, or their numbers.
   void fully_sharded(const std::string& value) {
     PlanRequest& plan = job_.plan;
-    job_.marks.fully_sharded = true;
+    job_.set_flag("mark.fully_sharded");
     if (names(value, "offload")) plan.offload = Offload::optimizer_params;
     if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
     // NeMo's words are full, hybrid and grad.
@@ -218,7 +216,7 @@ class Arguments {
 
   /// Hugging Face's `n_embd=1024,n_layer=24` over the sizes of a family.
   bool overrides(const std::string& /*flag*/, const std::string& settings) {
-    job_.marks.model_overrides = true;
+    job_.set_flag("mark.model_overrides");
     for (std::size_t at = 0; at < settings.size();) {
       const std::size_t end = std::min(settings.find(',', at), settings.size());
       const std::size_t equals = settings.find('=', at);
@@ -231,38 +229,11 @@ class Arguments {
     return true;
   }
 
-  /// Ways to train that take a second model, as LLaMA-Factory, axolotl and ms-swift name them.
-  static bool several_models(std::string_view value) {
-    constexpr std::string_view kWays[] = {"ppo", "grpo", "rloo",   "gkd",  "dpo",   "ipo",
-                                          "kto", "rm",   "reward", "orpo", "simpo", "cpo"};
-    return std::ranges::find(kWays, value) != std::end(kWays);
-  }
-  void tell_several(const std::string& flag, const std::string& value) {
-    if (value == "ppo" || value == "grpo" || value == "rloo") {
-      (void)reinforced(flag, value);
-      return;
-    }
-    if (!seen_.insert("several").second) return;
-    job_.report.left_out.push_back(
-        fmt::format("{} {}: learns from a second model; prequel predicts training one model on the "
-                    "same tokens",
-                    flag, printable(value)));
-  }
-
-  bool reinforced(const std::string& flag, const std::string& value) {
-    if (!seen_.insert("reinforced").second) return true;
-    job_.report.left_out.push_back(
-        fmt::format("{} {}: learns by reinforcement with several models and generated text; "
-                    "prequel predicts training one model on the same tokens",
-                    flag, printable(value)));
-    return true;
-  }
-
   /// Refuses what asks for another model or training than is priced. A value that nothing resolves
   /// may be any, so that it is only told. Returns whether the flag is of that kind.
   bool refuse_unpriced(const std::string& flag, const std::string& value) {
     if (!is_named(job_.names->unpriced, flag)) return false;
-    job_.said.try_emplace(flag, 1);
+    job_.note(flag);
     const UnpricedRow* row = asked_for(job_.names->unpriced, flag, value, source_);
     if (row == nullptr) return true;
     if (value.find('$') != std::string::npos) {
@@ -282,7 +253,7 @@ class Arguments {
     const std::string* neutral = find_name(job_.names->not_modelled, flag);
     const bool other_optimizer = flag == "--optimizer" && !value.empty();
     if (neutral == nullptr && !other_optimizer) return false;
-    job_.said.try_emplace(flag, 1);
+    job_.note(flag);
     if (other_optimizer) {
       leave_out(flag, value, "is not modelled; predicted with Adam's");
     } else if (neutral->empty() || value != *neutral) {
@@ -301,7 +272,7 @@ class Arguments {
   /// Words between blanks, commas and brackets.
   void list(const std::string& reader, const std::string& flag, const std::string& value) {
     if (value.find('$') != std::string::npos) {
-      job_.unresolved.insert(flag);
+      job_.set_flag("open." + flag);
       return leave_out(flag, value, "could not be resolved; predicted without it");
     }
     if (flag == "--attention-config" && (names(value, "mamba") || names(value, "rwkv"))) {
@@ -321,27 +292,24 @@ class Arguments {
     }
   }
 
-  template <class Fits>
-  bool real(const std::string& flag, const std::string& value, std::optional<double>& field,
-            const std::string& problem, const Fits& fits) {
+  /// Returns a number from `least` to `most`; leaves out what is none.
+  std::optional<double> real(const std::string& flag, const std::string& value, double least,
+                             double most, const std::string& problem) {
     const auto found = parse_number(value);
-    if (found && fits(*found)) {
-      field = *found;
-      return note(flag);
+    if (found && *found >= least && *found <= most) {
+      note(flag);
+      return found;
     }
     leave_out(flag, value, problem + "; predicted without it");
-    return true;
+    return std::nullopt;
   }
-  bool fraction(const std::string& flag, const std::string& value, std::optional<double>& field) {
-    return real(flag, value, field, "is no number from 0 to 1",
-                [](double share) { return share >= 0 && share <= 1; });
+  std::optional<double> fraction(const std::string& flag, const std::string& value) {
+    return real(flag, value, 0, 1, "is no number from 0 to 1");
   }
 
   /// Notes whether a share is dropped at all.
   bool drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
-    std::optional<double> share;
-    fraction(flag, value, share);
-    if (share) field = *share > 0;
+    if (const auto share = fraction(flag, value)) field = *share > 0;
     return true;
   }
 
@@ -355,7 +323,7 @@ class Arguments {
       }
       return;
     }
-    job_.said.try_emplace(flag, 1);
+    job_.note(flag);
     if (std::ranges::find(kSomeLayers, value) != std::end(kSomeLayers)) {
       return leave_out(flag, value, "repeats some layers only; predicted without it");
     }
@@ -367,7 +335,7 @@ class Arguments {
 
   /// `8`, `a100:8`, `gpu:8` or `gpu:a100:8`, of a list with commas the first of GPUs; one device
   /// where there is no number. Other resources (`--gres=nvme`) are none of ours.
-  void devices(const std::string& flag, const std::string& value, Count& field) {
+  void devices(const std::string& flag, const std::string& value, const std::string& field) {
     if (value == "all") {  // of docker
       job_.report.assumed.push_back(flag + " all: all devices of a node");
       return;
@@ -385,7 +353,7 @@ class Arguments {
     if (flag == "--gpus" && mine.find_first_of(", ") != std::string::npos) {  // by their numbers
       const auto count =
           std::ranges::count_if(mine, [](char c) { return c == ',' || c == ' '; }) + 1;
-      return number("--nproc-per-node", std::to_string(count), job_.gpus_per_node);
+      return number("--nproc-per-node", std::to_string(count), "devices_per_node");
     }
     const std::size_t last = mine.rfind(':');
     std::string count = last == std::string::npos ? mine : mine.substr(last + 1);
@@ -395,7 +363,7 @@ class Arguments {
       count = "1";
     }
     const std::string name = type.substr(type.rfind(':') + 1);  // npos + 1 is 0
-    if (!name.empty() && name != "gpu") job_.device_type = name;
+    if (!name.empty() && name != "gpu") job_.set("device_type", name);
     number(flag, count, field);
   }
 
@@ -405,7 +373,8 @@ class Arguments {
   }
 
   /// `--nnodes=1:4`: as many as are there, which may be four.
-  void range(const std::string& flag, const std::string& value, std::size_t colon, Count& field) {
+  void range(const std::string& flag, const std::string& value, std::size_t colon,
+             const std::string& field) {
     const auto least = whole(value.substr(0, colon));
     const std::string most = value.substr(colon + 1);
     if (!least || !whole(most)) return refuse_number(flag, value);
@@ -425,15 +394,15 @@ class Arguments {
     const bool counts = value.find("nvidia-smi") != std::string::npos ||
                         value.find("device_count") != std::string::npos;
     if (!of_node || !counts) return false;
-    job_.said.try_emplace(flag, 0);
+    if (!job_.says(flag)) job_.set(flag, "0");
     job_.report.assumed.push_back(flag + " " + printable(value) + ": all devices of a node");
     return true;
   }
 
-  void number(const std::string& flag, const std::string& value, Count& field) {
+  void number(const std::string& flag, const std::string& value, const std::string& field) {
     if (counts_devices(flag, value)) return;
     if (value.find('$') != std::string::npos || value.find('`') != std::string::npos) {
-      job_.unresolved.insert(flag);
+      job_.set_flag("open." + flag);
       job_.report.assumed.push_back(
           fmt::format("{} is left out: {} could not be resolved", flag, printable(value)));
       return;
@@ -453,22 +422,21 @@ class Arguments {
     if (value == "-1" || value == "none" || value == "None" || value == "null") return;
     const auto found = whole(value);
     if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, value);
-    const auto before = set_by_.find(&field);
-    if (before != set_by_.end() && field != *found) {
-      job_.report.assumed.push_back(
-          fmt::format("{} {}, which comes last, not {} {}", flag, *found, before->second, *field));
+    const auto before = set_by_.find(field);
+    if (const auto other = number_of(field, job_); before != set_by_.end() && other != *found) {
+      job_.report.assumed.push_back(fmt::format("{} {}, which comes last, not {} {}", flag, *found,
+                                                before->second, other.value_or(0)));
     }
-    set_by_[&field] = flag;
-    field = *found;
-    job_.said[flag] = *found;
+    set_by_[field] = flag;
+    (void)assign(field, std::to_string(*found), job_);
+    job_.set_number(flag, *found);
   }
 
   std::string file_;
   NameSource source_;
   ImportedJob& job_;
-  Count train_batch_;  ///< of a device or of all: see follow_train_batch
   std::set<std::string> seen_;
-  std::map<const Count*, std::string> set_by_;  ///< the flag that set a field last
+  std::map<std::string, std::string> set_by_;  ///< the flag that set a field last
 };
 
 std::span<const Arguments::NamedReader> Arguments::readers() {
@@ -480,8 +448,6 @@ std::span<const Arguments::NamedReader> Arguments::readers() {
       {"dropout", &Arguments::dropout},
       {"score_dropout", &Arguments::score_dropout},
       {"fsdp", &Arguments::fsdp},
-      {"reinforced", &Arguments::reinforced},
-      {"several_models", &Arguments::several},
       {"torch_dtype", &Arguments::torch_dtype},
       {"train_batch", &Arguments::train_batch},
       {"overrides", &Arguments::overrides}};

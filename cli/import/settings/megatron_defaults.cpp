@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,17 +21,18 @@ namespace {
 /// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
 /// are accelerate's that switch it on: deepspeed_zero3.yaml.
 void guess_stage(ImportedJob& job) {
-  const std::string_view named = job.accelerate_file;
+  const std::string_view named = job.text("accelerate_file");
   const std::string_view own = named.substr(named.rfind('/') + 1);  // npos + 1 is 0
-  if (!job.plan.zero && !job.deepspeed && own.find("zero") != std::string::npos) {
-    job.deepspeed = true;
-    job.deepspeed_config_file = named;
-  } else if (!job.plan.zero && !job.deepspeed && own.find("fsdp") != std::string::npos) {
+  if (!job.plan.zero && !job.says("deepspeed") && own.find("zero") != std::string::npos) {
+    job.set_flag("deepspeed");
+    job.set("deepspeed_config_file", std::string(named));
+  } else if (!job.plan.zero && !job.says("deepspeed") && own.find("fsdp") != std::string::npos) {
     job.plan.zero = 3;
     job.report.assumed.push_back(fmt::format("ZeRO 3: by the name of {}", printable(named)));
   }
-  const std::string& file = job.deepspeed_config_file;
-  if (!job.deepspeed || job.deepspeed_config || job.plan.zero || file.empty()) return;
+  const std::string& file = job.text("deepspeed_config_file");
+  if (!job.says("deepspeed") || job.says("deepspeed_config") || job.plan.zero || file.empty())
+    return;
   const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
   for (std::int64_t stage = 0; stage <= 3; ++stage) {
     for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
@@ -58,8 +58,8 @@ void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& j
   for (const Rule& rule : framework.defaults) {
     if (rule.set.empty() || is_its_own == !rule.when.empty() || !applies(rule, job)) continue;
     const std::string& field = rule.set.front().field;
-    const bool elsewhere = (field == "plan.zero" && job.deepspeed) ||
-                           (field == "plan.dispatcher" && job.marks.flex_dispatcher);
+    const bool elsewhere = (field == "plan.zero" && job.says("deepspeed")) ||
+                           (field == "plan.dispatcher" && job.says("mark.flex_dispatcher"));
     if (elsewhere || !is_open(field, job)) continue;
     take_effect(rule.set, job);
     job.report.assumed.push_back(rule.told);
@@ -70,7 +70,7 @@ void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& j
 void assume_trainer_defaults(ImportedJob& job) {
   const auto& frameworks = job.names->frameworks;
   for (const auto& [name, one] : frameworks) {
-    if (job.marks.trainers.contains(name)) assume_defaults(one, true, job);
+    if (job.says("mark.of." + name)) assume_defaults(one, true, job);
   }
   for (const auto& [name, one] : frameworks) {
     if (job.is_of(name)) assume_defaults(one, true, job);
@@ -102,18 +102,18 @@ std::vector<bool> layers_with_experts(std::string text) {
 /// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
 void follow_expert_layers(ImportedJob& job) {
   ImportedExperts& experts = job.model.experts;
-  if (job.expert_layers.empty()) {
+  if (!job.says("expert_layers")) {
     if (job.says("--moe-layer-freq")) {
       job.report.left_out.emplace_back(
           "--moe-layer-freq: has no value here; predicted with experts in all layers");
     }
     return;
   }
-  if (const auto every = parse_integer(job.expert_layers); every && *every > 0) {
+  if (const auto every = parse_integer(job.text("expert_layers")); every && *every > 0) {
     experts.every = *every;
     return;
   }
-  const std::vector<bool> layers = layers_with_experts(job.expert_layers);
+  const std::vector<bool> layers = layers_with_experts(job.text("expert_layers"));
   const auto first = std::ranges::find(layers, true);
   if (first != layers.end()) {
     const auto second = std::find(first + 1, layers.end(), true);
@@ -133,74 +133,22 @@ void follow_expert_layers(ImportedJob& job) {
   }
   job.report.left_out.push_back(
       fmt::format("--moe-layer-freq {} is not read; predicted with experts in all layers",
-                  printable(job.expert_layers)));
-}
-
-/// Follows which layers have experts, and how wide the shared ones are.
-void follow_experts(ImportedJob& job) {
-  ImportedExperts& experts = job.model.experts;
-  if (job.shared_experts && *job.shared_experts < (1 << 10) &&
-      experts.ffn_hidden.value_or(1 << 24) < (1 << 24)) {
-    experts.shared_hidden = *job.shared_experts * *experts.ffn_hidden;
-  }
-  follow_expert_layers(job);
-}
-
-/// The width of an MLP that no flag says. Megatron keeps the parameters of the plain one in a gated
-/// one: two thirds of 4h, a multiple of 64, or the next multiple of what is said.
-void assume_width(ImportedJob& job) {
-  ImportedModel& model = job.model;
-  constexpr std::int64_t kMost = 1LL << 24;
-  const std::int64_t hidden = model.hidden.value_or(0);
-  if (model.ffn_hidden || hidden < 1 || hidden > kMost) return;
-  const std::int64_t multiple = job.ffn_multiple.value_or(0);
-  const bool is_gated = model.mlp == Mlp::swiglu || model.mlp == Mlp::geglu;
-  if (job.ffn_halves || job.ffn_ratio) {
-    const std::int64_t width =
-        job.ffn_halves.value_or(std::min(job.ffn_ratio.value_or(0), kMost) * hidden);
-    const bool both = is_gated && !job.says("--expansion-ratio");
-    model.ffn_hidden = both ? width / 2 : width;
-  } else if (is_gated && multiple > 0 && multiple < kMost) {
-    const std::int64_t plain = hidden * 8 / 3;
-    const auto width =
-        static_cast<std::int64_t>(job.ffn_scale.value_or(1) * static_cast<double>(plain));
-    model.ffn_hidden = (width + multiple - 1) / multiple * multiple;
-  } else if (job.narrowed_mlp) {
-    model.ffn_hidden = hidden * 8 / 3 / 64 * 64;
-  }
-  if (model.ffn_hidden == 0) model.ffn_hidden.reset();
-}
-
-/// Layers that only fill up stages are none of the model's; the last stage has so many less.
-void drop_idle_layers(ImportedJob& job) {
-  const std::int64_t idle = std::exchange(job.idle_layers, 0);
-  const std::int64_t all = job.model.layers.value_or(0);
-  const std::int64_t stages = job.plan.pp.value_or(1);
-  if (idle == 0 || all <= idle) return;
-  job.model.layers = all - idle;
-  job.report.read.push_back(fmt::format("--noop-layers: {} of {} layers do nothing", idle, all));
-  const bool chunked = job.plan.vpp.value_or(1) > 1 || job.layers_per_virtual_stage;
-  if (stages > 1 && !chunked && all % stages == 0 && all / stages > idle) {
-    job.last_stage_layers = all / stages - idle;
-  }
+                  printable(job.text("expert_layers"))));
 }
 
 }  // namespace
 
 void assume_megatron_defaults(ImportedJob& job) {
-  drop_idle_layers(job);
-  follow_rules("configs", job);
+  for (const char* step : {"idle layers", "configs"}) follow_rules(step, job);
   guess_stage(job);
-  follow_rules("batches", job);
-  settle_batches(job);
+  for (const char* step : {"batches", "batch sizes"}) follow_rules(step, job);
   assume_nanogpt_defaults(job);
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);
   assume_trainer_defaults(job);
   follow_rules("trainers", job);
-  follow_experts(job);
-  follow_rules("experts", job);
-  assume_width(job);
+  follow_expert_layers(job);
+  for (const char* step : {"experts", "width"}) follow_rules(step, job);
 }
 
 }  // namespace prequel

@@ -17,6 +17,7 @@
 #include "hw/base/lower_case.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/adapter_targets.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/shape/layer_pattern.hpp"
 
 namespace prequel {
@@ -32,7 +33,7 @@ bool graphs_of(ImportedJob& job, const Words& words) {
     if (!value) return false;
     graphs.add(*value);
   }
-  job.graphed = graphs;
+  job.set("graphed", cell_of(graphs));
   return true;
 }
 
@@ -108,7 +109,7 @@ bool idle_layers(ImportedJob& job, const Words& words) {
       })) {
     return false;
   }
-  job.idle_layers = std::ssize(words);
+  job.set_number("idle_layers", std::ssize(words));
   return true;
 }
 
@@ -268,13 +269,11 @@ bool take_list(const std::string& name, const std::string& flag, Words words, Im
     }
     known = reader->take(job, words);
   }
-  if (known) job.said.try_emplace(flag, 1);
+  if (known) job.note(flag);
   return known;
 }
 
 namespace {
-
-constexpr std::int64_t kMostRank = 1 << 13;
 
 bool says_nothing(const std::string& value) {
   return value.empty() || switches_off(value);
@@ -283,16 +282,6 @@ bool says_nothing(const std::string& value) {
 void leave_out(ImportedJob& job, const std::string& flag, const std::string& value,
                std::string_view why) {
   job.report.left_out.push_back(fmt::format("{} {}: {}", flag, printable(value), why));
-}
-
-void take_rank(const std::string& flag, const std::string& value, ImportedJob& job) {
-  if (says_nothing(value)) return;
-  const auto rank = parse_integer(value);
-  if (!rank || *rank < 1 || *rank > kMostRank) {
-    return leave_out(job, flag, value, fmt::format("no rank from 1 to {}", kMostRank));
-  }
-  job.plan.lora_rank = *rank;
-  if (!job.plan.tuning) job.plan.tuning = Tuning::lora;
 }
 
 void take_targets(const std::string& flag, const std::string& value, ImportedJob& job) {
@@ -306,16 +295,6 @@ void take_targets(const std::string& flag, const std::string& value, ImportedJob
     if (targets.has(each)) all.add(each);
   }
   job.plan.lora_targets = all;
-}
-
-/// LLaMA-Factory counts the last layers; a number below 0 counts the first.
-void take_last_layers(const std::string& flag, const std::string& value, ImportedJob& job) {
-  const auto layers = parse_integer(value);
-  if (layers && *layers > 0) {
-    job.plan.learning_layers = *layers;
-  } else {
-    leave_out(job, flag, value, "the last layers can learn alone, others cannot");
-  }
 }
 
 /// Numbers of the layers with adapters, as PEFT lists them.
@@ -346,20 +325,6 @@ void take_listed_layers(const std::string& flag, const std::string& value, Impor
 
 }  // namespace
 
-bool take_objective(const std::string& flag, const std::string& value, ImportedJob& job) {
-  // IPO is another loss over DPO's passes, CPO over ORPO's.
-  constexpr std::pair<std::string_view, Objective> kWords[] = {
-      {"dpo", Objective::dpo},     {"ipo", Objective::dpo},       {"rm", Objective::reward},
-      {"kto", Objective::kto},     {"reward", Objective::reward}, {"orpo", Objective::orpo},
-      {"simpo", Objective::simpo}, {"cpo", Objective::orpo}};
-  const auto* const found =
-      std::ranges::find(kWords, value, &std::pair<std::string_view, Objective>::first);
-  if (found == std::end(kWords)) return false;
-  if (found->second != Objective::dpo || !job.plan.objective) job.plan.objective = found->second;
-  job.said.try_emplace(flag, 1);
-  return true;
-}
-
 bool takes_objective_of(std::string_view program, ImportedJob& job) {
   if (program.ends_with(".py")) program.remove_suffix(3);
   std::string words(program);
@@ -367,7 +332,7 @@ bool takes_objective_of(std::string_view program, ImportedJob& job) {
       words, [](unsigned char c) { return std::isalnum(c) == 0; }, ' ');
   std::istringstream in(words);
   for (std::string word; in >> word;) {
-    if (take_objective("--stage", word, job)) return true;
+    if (read_by_rules("objective", "--stage", word, job)) return true;
   }
   return false;
 }
@@ -380,9 +345,7 @@ struct TuningReader {
   void (*take)(const std::string& flag, const std::string& value, ImportedJob& job);
   bool stands_alone = true;  ///< a flag without a value is a switch
 };
-constexpr TuningReader kTuningReaders[] = {{"lora_rank", take_rank, false},
-                                           {"lora_targets", take_targets, false},
-                                           {"last_layers", take_last_layers},
+constexpr TuningReader kTuningReaders[] = {{"lora_targets", take_targets, false},
                                            {"listed_layers", take_listed_layers}};
 
 }  // namespace
@@ -396,7 +359,7 @@ bool take_tuning(const std::string& name, const std::string& flag, const std::st
   const auto* const reader = std::ranges::find(kTuningReaders, name, &TuningReader::name);
   if (reader == std::end(kTuningReaders)) return false;
   reader->take(flag, said.empty() && reader->stands_alone ? "true" : said, job);
-  job.said.try_emplace(flag, 1);
+  job.note(flag);
   return true;
 }
 

@@ -18,9 +18,6 @@ bool take_list(const std::string& name, const std::string& flag, std::vector<std
 /// Tests whether there is such a reader.
 bool is_list_reader(std::string_view name);
 
-/// Reads a preference or a reward as the plan's objective; returns whether the word is one.
-bool take_objective(const std::string& flag, const std::string& value, ImportedJob& job);
-
 /// Reads a preference or a reward that a program's own name tells, as TRL's kto.py; returns whether
 /// one does.
 bool takes_objective_of(std::string_view program, ImportedJob& job);

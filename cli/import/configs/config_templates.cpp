@@ -1,4 +1,4 @@
-#include "cli/import/shell/config_templates.hpp"
+#include "cli/import/configs/config_templates.hpp"
 
 #include <algorithm>
 #include <cctype>
