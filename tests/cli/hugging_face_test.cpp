@@ -220,6 +220,27 @@ TEST_CASE("families that are no decoders of attention and MLPs are refused by na
                                  "rope_scaling": {"limit": [0.0, Infinity]}})"));
 }
 
+TEST_CASE("a value of the wrong kind is refused, in what sets a family apart, too") {
+  const auto refusal = [](const std::string& family, const std::string& more) {
+    const std::string sizes = R"("n_layer": 4, "n_head": 8, "n_embd": 512, "d_model": 512,
+                                 "n_layers": 4, "n_heads": 8, "num_layers": 4, "hidden_size": 512,
+                                 "num_attention_heads": 8, "vocab_size": 1000, )";
+    return error_text([&] {
+      static_cast<void>(
+          job_of_config(R"({"model_type": ")" + family + "\", " + sizes + more + "}"));
+    });
+  };
+  CHECK(refusal("falcon", R"("multi_query": "yes")").find("/multi_query: expected true or false") !=
+        std::string::npos);
+  CHECK(refusal("falcon", R"("bias": "some")").find("/bias: ") != std::string::npos);
+  CHECK(refusal("mpt", R"("expansion_ratio": 2.5)").find("/expansion_ratio: expected a whole") !=
+        std::string::npos);
+  CHECK(refusal("dbrx", R"("attn_config": {"kv_n_heads": "two"})")
+            .find("/attn_config/kv_n_heads: ") != std::string::npos);
+  CHECK(refusal("chatglm", R"("multi_query_attention": 1)").find("/multi_query_attention: ") !=
+        std::string::npos);
+}
+
 TEST_CASE("embeddings narrower than the model (OPT-350m) are refused by name") {
   const std::string config = R"({"model_type": "opt", "num_hidden_layers": 24, "hidden_size": 1024,
       "num_attention_heads": 16, "ffn_dim": 4096, "vocab_size": 50272,

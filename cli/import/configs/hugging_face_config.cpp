@@ -172,10 +172,38 @@ bool read_expert_layers(Fields& fields, ImportedExperts& experts) {
   return false;
 }
 
+/// Refuses a value that a rule asks for and cannot use: a switch that is none, a factor that is no
+/// whole number, or what the field that it goes to cannot have.
+void check_value(const Cursor& value, const std::string& name, const Rule& rule) {
+  const nlohmann::json& json = value.json();
+  for (const auto* conditions : {&rule.when, &rule.unless}) {
+    for (const std::string& condition : *conditions) {
+      const bool is_switch = condition == name + "=true" || condition == name + "=false";
+      if (is_switch && !json.is_boolean()) value.problem("expected true or false");
+    }
+  }
+  for (const Assignment& one : rule.set) {
+    const std::size_t at = one.value.find("{" + name);
+    if (at == std::string::npos) continue;
+    const std::size_t behind = at + 1 + name.size();
+    if (one.value[behind] != '}' && one.value[behind] != ':') continue;  // a longer name
+    const bool alone = at == 0 && one.value.find('}') + 1 == one.value.size();
+    if (!alone && !json.is_number_integer()) value.problem("expected a whole number");
+    ImportedJob scratch;
+    const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
+    if (alone && !assign(one.field, text, scratch)) {
+      value.problem(fmt::format("{} is no value of {}", printable(text), one.field));
+    }
+  }
+}
+
 /// Notes what rules of families ask for: scalars of the config and of its sections, by their names
 /// (`config.attn_config.alibi`). Keys that the family's rules name count as read.
 void note_config(Fields& fields, const std::vector<Rule>& rules, ImportedJob& job) {
-  const auto note = [&](const std::string& name, const nlohmann::json& value) {
+  const auto note = [&](const std::string& name, const Cursor& cursor) {
+    const nlohmann::json& value = cursor.json();
+    if (value.is_null()) return;
+    for (const Rule& rule : rules) check_value(cursor, name, rule);
     if (value.is_string()) job.set(name, value.get<std::string>());
     if (value.is_boolean() || value.is_number_integer()) job.set(name, value.dump());
     if (value.is_object()) job.set_flag(name);
@@ -190,9 +218,10 @@ void note_config(Fields& fields, const std::vector<Rule>& rules, ImportedJob& jo
     };
     if (one.value().is_null() || !std::ranges::any_of(rules, asks)) continue;
     fields.used().insert(one.key());
-    note(name, one.value());
+    const Cursor section = fields.root().at(one.key());
+    note(name, section);
     if (!one.value().is_object()) continue;
-    for (const auto& inner : one.value().items()) note(name + "." + inner.key(), inner.value());
+    for (const auto& [key, value] : section.members()) note(name + "." + key, value);
   }
 }
 
