@@ -132,13 +132,11 @@ std::optional<std::string> same_but_for_case(const std::string& name,
   return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
-/// Returns a hint at the usual machine with the card that a cluster's name begins with; else
-/// nothing.
+/// Returns a hint at the usual machine with the card that a cluster's name begins with, or nothing.
 std::string hint_at_card(const Document& machines, const std::string& name) {
-  std::vector<std::string> beginning = words_of(name);
-  beginning.resize(std::min<std::size_t>(beginning.size(), 2));  // a card, or its maker and it
+  const std::vector<std::string> words = words_of(name);
   const auto usual = usual_machine(machines, name);
-  if (!usual || !usual_machine(machines, fmt::format("{}", fmt::join(beginning, " ")))) return "";
+  if (!usual || !usual_machine(machines, words.front())) return "";
   return " (did you mean " + in_quotes(*usual) + ", the usual machine with it?)";
 }
 
