@@ -194,8 +194,9 @@ Document cluster_document(const Library& library, const MeasuredRun& run) {
       throw InputError(fmt::format("{}; nor is a machine with gpu {} known",
                                    unknown.problems().front(), in_quotes(card)));
     }
-    Document cluster = library.open("clusters", *machine);
+    Document cluster = library.open("clusters", machine->cluster);
     cluster.set("stands_for", run.cluster.empty() ? "(none is named)" : run.cluster);
+    if (!machine->device.empty()) cluster.set("device", machine->device);
     if (const std::string said = cell(run, "gpus_per_node"); !said.empty()) {
       const auto devices = parse_integer(said);
       if (!devices || *devices < 1 || *devices > kMostDevices) {

@@ -52,7 +52,10 @@ std::string card_of(const std::string& device) {
 bool is_other_card(const Library& library, const std::string& text, const Device& device) {
   const auto machine = usual_machine(library.open("stand_ins", "machines"), text);
   if (!machine) return false;
-  const std::string named = library.open("clusters", *machine).root().at("device").text();
+  std::string named = machine->device;
+  if (named.empty()) {
+    named = library.open("clusters", machine->cluster).root().at("device").text();
+  }
   if (card_of(named) != card_of(device.name)) {
     const Device other = library.open("devices", named).read_once(read_device);
     const auto half = static_cast<std::size_t>(Precision::fp16);

@@ -59,8 +59,16 @@ std::vector<Card> cards(const Library& library) {
   const Uncertainty uncertainty = shipped_uncertainty(library);
   std::vector<Card> cards;
   for (const Cursor& machine : root.at("machines").items()) {
-    Card card{machine.at("card").text(), machine.at("cluster").text(), 0, {}};
-    if (std::ranges::find(cards, card.cluster, &Card::cluster) != cards.end()) continue;
+    const auto device = machine.find("device");
+    Card card{machine.at("card").text(),
+              machine.at("cluster").text(),
+              device ? device->text() : std::string(),
+              0,
+              {}};
+    const auto same = std::ranges::find_if(cards, [&](const Card& other) {
+      return other.cluster == card.cluster && other.device == card.device;
+    });
+    if (same != cards.end()) continue;
     card.devices = read_cluster(library.open("clusters", card.cluster)).devices_per_node;
     card.checked = checked_on(card.cluster, uncertainty);
     cards.push_back(std::move(card));
@@ -72,6 +80,7 @@ Json cards_json(const Library& library) {
   return list_json(cards(library), [](const Card& card) {
     return Json{{"card", card.name},
                 {"cluster", card.cluster},
+                {"device", card.device},
                 {"devices", card.devices},
                 {"checked", card.checked}};
   });
@@ -85,7 +94,8 @@ std::string known_clusters_text(const Library& library) {
       checked_machines(library, uncertainty);
   for (const std::string& name : library.names("clusters")) {
     const Document file = library.open("clusters", name);
-    const auto card = std::ranges::find(usual, name, &Card::cluster);
+    const auto card = std::ranges::find_if(
+        usual, [&](const Card& one) { return one.cluster == name && one.device.empty(); });
     const std::vector<std::string> checked = checked_on(name, uncertainty);
     std::string line = fmt::format("{:<28} {:<28} {}", name,
                                    fmt::format("{} x {}", read_cluster(file).devices_per_node,

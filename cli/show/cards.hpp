@@ -16,6 +16,7 @@ namespace prequel {
 struct Card {
   std::string name;                  ///< as people call it: "h100"
   std::string cluster;               ///< the usual machine with it
+  std::string device;                ///< in place of the cluster file's; empty: as there
   std::int64_t devices{};            ///< of one node
   std::vector<std::string> checked;  ///< stacks whose constants runs on this cluster checked
 };

@@ -275,12 +275,13 @@
       if (!card) return;
       touched = "cluster";
       values.set("cluster", card.cluster);
-      values.delete("device");
+      if (card.device) values.set("device", card.device);
+      else values.delete("device");
       ask();
     });
     const note = element("small", { class: "soft" });
     return { node: element("div", { class: "field top" }, element("label", { for: "card" }, "Card"), select, note), show: () => {
-      const at = values.has("device") ? -1 : cards.findIndex((card) => card.cluster === values.get("cluster"));
+      const device = values.get("device") ?? "", at = cards.findIndex((card) => card.cluster === values.get("cluster") && card.device === device);
       first.textContent = shown ? shown.device : "choose";
       first.hidden = at >= 0;
       select.value = at >= 0 ? String(at) : "";

@@ -137,7 +137,10 @@ std::string hint_at_card(const Document& machines, const std::string& name) {
   const std::vector<std::string> words = words_of(name);
   const auto usual = usual_machine(machines, name);
   if (!usual || !usual_machine(machines, words.front())) return "";
-  return " (did you mean " + in_quotes(*usual) + ", the usual machine with it?)";
+  if (!usual->device.empty()) {
+    return " (did you mean " + in_quotes(usual->cluster) + " with --device " + usual->device + "?)";
+  }
+  return " (did you mean " + in_quotes(usual->cluster) + ", the usual machine with it?)";
 }
 
 /// Returns what stands in for a name that nothing shipped is like.
@@ -165,7 +168,7 @@ Document input_document(const Library& library, const std::string& kind, const s
 void check_has_cluster(const Library& library, const std::string& file, const std::string& device) {
   const auto usual = usual_machine(library.open("stand_ins", "machines"), device);
   if (!usual) return;
-  throw InputError("cluster", file + " names a device, but no cluster; " + *usual +
+  throw InputError("cluster", file + " names a device, but no cluster; " + usual->cluster +
                                   ", the usual machine with " + printable(device) + ", would do");
 }
 

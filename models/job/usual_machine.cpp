@@ -34,21 +34,22 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-std::optional<std::string> usual_machine(const Document& machines, const std::string& text) {
+std::optional<UsualMachine> usual_machine(const Document& machines, const std::string& text) {
   const Cursor root = machines.root();
   expect_schema(root, "prequel/machines/1");
   const std::vector<std::string> said = words_of(without_count(lower_case(text)));
   const auto is_said = [&](const std::string& word) {
     return std::ranges::find(said, word) != said.end();
   };
-  std::optional<std::string> found;
+  std::optional<UsualMachine> found;
   std::size_t most = 0;
   for (const Cursor& machine : root.at("machines").items()) {
     const std::vector<std::string> card = words_of(machine.at("card").text());
     if (card.size() < most || !std::ranges::all_of(card, is_said)) continue;
-    std::string cluster = machine.at("cluster").text();
-    const bool is_other = card.size() == most && found != cluster;
-    found = is_other ? std::nullopt : std::optional(std::move(cluster));
+    const auto device = machine.find("device");
+    UsualMachine one{machine.at("cluster").text(), device ? device->text() : std::string()};
+    const bool is_other = card.size() == most && (!found || one.cluster != found->cluster);
+    found = is_other ? std::nullopt : std::optional(std::move(one));
     most = card.size();
   }
   return found;

@@ -61,8 +61,8 @@ void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const 
       room[kernel] -= both;
     };
     double loss = 0;
-    double fixed_loss = 0;
     double launches = 0;
+    const GroupCollective* tensor = nullptr;
     if (const auto* ring = std::get_if<ContextRing>(&operators[i].what)) {
       // The last of as many steps as ranks has nothing to send.
       for (std::size_t j = 0; j < costs.size(); ++j) {
@@ -74,21 +74,17 @@ void OperatorPricer::play(const Operators& operators, KernelCosts& costs) const 
         loss = inputs_.software.communication.overlap_contention;
       }
     } else if (transfer.kind == WorkKind::tensor_comm) {
-      const auto& collective = std::get<GroupCollective>(operators[i].what);
-      const std::optional<double> both = tensor_loss(collective);
-      if (!both) continue;
-      loss = *both;
-      if (in_user_buffers()) {
-        fixed_loss = inputs_.software.communication.exposed_tensor_fixed.value;
-      }
-      run_beside(product_beside(collective, i, costs));
+      tensor = &std::get<GroupCollective>(operators[i].what);
+      if (!in_user_buffers() && !beside_by_itself(*tensor)) continue;
+      run_beside(product_beside(*tensor, i, costs));
     } else if (transfer.kind == WorkKind::expert_comm && exchanges_beside_shared()) {
       for (std::size_t j = 0; j < costs.size(); ++j) {
         const bool shared = operators[j].module == Module::shared_experts;
         if (shared && costs[j].kind == WorkKind::product) run_beside(j);
       }
     }
-    transfer.hidden = std::max(0.0, (1.0 - loss) * (transfer.seconds - left) - fixed_loss);
+    const double both = transfer.seconds - left;
+    transfer.hidden = tensor != nullptr ? hidden_tensor(*tensor, both) : (1.0 - loss) * both;
     transfer.seconds = transfer.seconds - transfer.hidden + launches;
   }
 }
@@ -102,12 +98,20 @@ bool OperatorPricer::in_user_buffers() const {
   return question_.overlap.has(Overlapped::tp) && inputs_.software.communication.overlaps_tensor();
 }
 
-std::optional<double> OperatorPricer::tensor_loss(const GroupCollective& collective) const {
-  if (in_user_buffers()) return inputs_.software.communication.exposed_tensor;
-  if (collective.beside_dgrad && inputs_.software.kernels.transformer_engine) {
-    return overlap_loss(inputs_);
+bool OperatorPricer::beside_by_itself(const GroupCollective& collective) const {
+  return collective.beside_dgrad && inputs_.software.kernels.transformer_engine;
+}
+
+double OperatorPricer::hidden_tensor(const GroupCollective& collective, double both) const {
+  const CommunicationStack& stack = inputs_.software.communication;
+  double hidden = 0;
+  if (in_user_buffers()) {
+    hidden = (1.0 - stack.exposed_tensor) * both - stack.exposed_tensor_fixed.value;
   }
-  return std::nullopt;
+  if (beside_by_itself(collective)) {
+    hidden = std::max(hidden, (1.0 - overlap_loss(inputs_)) * both);
+  }
+  return std::max(0.0, hidden);
 }
 
 std::size_t OperatorPricer::product_beside(const GroupCollective& collective, std::size_t at,

@@ -33,9 +33,11 @@ class OperatorPricer {
   [[nodiscard]] bool exchanges_beside_shared() const;
   /// Returns whether collectives of the tensor group run beside products in parts (user buffers).
   [[nodiscard]] bool in_user_buffers() const;
-  /// Returns what a collective of the tensor group and a product beside it lose; nothing where
-  /// products wait for it.
-  [[nodiscard]] std::optional<double> tensor_loss(const GroupCollective& collective) const;
+  /// Returns whether Transformer Engine sends such a collective beside a gradient by itself.
+  [[nodiscard]] bool beside_by_itself(const GroupCollective& collective) const;
+  /// Returns the seconds that a collective of the tensor group hides of those that it and a product
+  /// have in common: in user buffers, but no less than without them.
+  [[nodiscard]] double hidden_tensor(const GroupCollective& collective, double both) const;
   /// Returns the product that a collective runs beside: a gather's is the one that reads it, a
   /// sum's the one before it; the last layer's ends lie at this layer's beginning.
   [[nodiscard]] static std::size_t product_beside(const GroupCollective& collective, std::size_t at,

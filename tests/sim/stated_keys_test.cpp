@@ -490,6 +490,13 @@ Json value_at(const Json& document, const Path& place) {
 std::vector<std::string> others(const Json& value, const std::set<std::string>& words) {
   std::vector<std::string> found;
   if (value.is_boolean()) return {value.get<bool>() ? "false" : "true"};
+  for (std::size_t i = 0; value.is_array() && i < value.size(); ++i) {
+    for (const std::string& other : others(value[i], words)) {
+      Json list = value;
+      list[i] = Json::parse(other);
+      found.push_back(list.dump());
+    }
+  }
   if (value.is_number_integer()) {
     const auto whole = value.get<std::int64_t>();
     for (const std::int64_t other : {whole * 2, whole / 2, whole + 1, whole - 1}) {
