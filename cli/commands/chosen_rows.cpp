@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "calibrate/readings/measurement_file.hpp"
 #include "calibrate/fit/row_filter.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "cli/flags/common_options.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"

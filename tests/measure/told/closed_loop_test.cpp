@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "calibrate/fit/fit.hpp"
-#include "calibrate/readings/measurement_file.hpp"
 #include "calibrate/measure/backends.hpp"
 #include "calibrate/measure/gpu_grid.hpp"
 #include "calibrate/measure/session.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/cluster.hpp"
 #include "tests/measure/temporary_file.hpp"
