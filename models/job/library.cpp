@@ -138,7 +138,8 @@ std::string hint_at_card(const Document& machines, const std::string& name) {
   const auto usual = usual_machine(machines, name);
   if (!usual || !usual_machine(machines, words.front())) return "";
   if (!usual->device.empty()) {
-    return " (did you mean " + in_quotes(usual->cluster) + " with --device " + usual->device + "?)";
+    return " (did you mean " + in_quotes(usual->cluster) + " with the device " + usual->device +
+           "?)";
   }
   return " (did you mean " + in_quotes(usual->cluster) + ", the usual machine with it?)";
 }
