@@ -42,6 +42,7 @@ const std::vector<Base>& bases() {
         {"cp", "2"},
         {"vpp", "2"},
         {"gbs", "64"},
+        {"mbs", "4"},  // so that collectives of tensor ranks are long enough for user buffers
         {"seq_len", "8192"},
         {"zero", "1"}}},
       {"qwen3-30b-a3b",
@@ -63,7 +64,8 @@ const std::vector<Base>& bases() {
         {"pp", "2"},
         {"ep", "8"},
         {"gbs", "128"},
-        {"seq_len", "4096"},
+        {"mbs", "4"},
+        {"seq_len", "8192"},
         {"zero", "1"},
         {"dispatcher", "alltoall"},
         {"recompute", "full"}}},
