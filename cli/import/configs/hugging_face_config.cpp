@@ -388,8 +388,7 @@ void read_model(Fields& fields, const Family& family, ImportedJob& job) {
   }
   if (!experts.count) experts.shared_gate.reset();
   read_spans(fields, family, model, job.report);
-  read_mixer_fields(fields.root().json(), family.type, job.names->mixer_keys, model, job.report,
-                    fields.used());
+  read_mixer_fields(fields.root().json(), family.type, job.names->mixer_keys, model, fields.used());
   follow_family(fields, family, job);
 }
 

@@ -21,9 +21,9 @@ constexpr std::pair<const char*, const char*> kBlockLetters[] = {
 /// Reads one configuration.
 class MixerReader {
  public:
-  MixerReader(const Json& config, std::string_view type, ImportedModel& model, ImportReport& report,
+  MixerReader(const Json& config, std::string_view type, ImportedModel& model,
               std::set<std::string>& used)
-      : config_(config), type_(type), model_(model), report_(report), used_(used) {}
+      : config_(config), type_(type), model_(model), used_(used) {}
 
   void read(const MixerKeys& keys) {
     for (const auto& [key, names] : keys) {
@@ -257,15 +257,14 @@ class MixerReader {
   const Json& config_;
   std::string_view type_;
   ImportedModel& model_;
-  ImportReport& report_;
   std::set<std::string>& used_;
 };
 
 }  // namespace
 
 void read_mixer_fields(const Json& config, std::string_view type, const MixerKeys& keys,
-                       ImportedModel& model, ImportReport& report, std::set<std::string>& used) {
-  MixerReader(config, type, model, report, used).read(keys);
+                       ImportedModel& model, std::set<std::string>& used) {
+  MixerReader(config, type, model, used).read(keys);
 }
 
 }  // namespace prequel

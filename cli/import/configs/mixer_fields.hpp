@@ -21,6 +21,6 @@ using MixerKeys = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 /// Fills what the family `type` says of its mixers, and adds the keys read to `used`.
 void read_mixer_fields(const nlohmann::json& config, std::string_view type, const MixerKeys& keys,
-                       ImportedModel& model, ImportReport& report, std::set<std::string>& used);
+                       ImportedModel& model, std::set<std::string>& used);
 
 }  // namespace prequel
