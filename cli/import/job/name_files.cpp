@@ -53,7 +53,7 @@ Rule read_rule(const Cursor& one) {
   Rule rule;
   for (const auto& [key, value] : one.members()) {
     const auto* const line =
-        std::ranges::find_if(kLines, [&](const auto& known) { return known.first == key; });
+        std::ranges::find(kLines, std::string_view(key), &std::pair<std::string_view, Line>::first);
     if (line != std::end(kLines)) {
       rule.line = line->second;
       rule.told = value.text();

@@ -79,7 +79,7 @@ std::optional<Guess> effect_by_name(const ForeignNames& names, const std::string
 void take_by_names(ImportedJob& job) {
   // Where the shape is known, a further number with such a name is not guessed.
   const bool known = job.model.layers && job.model.hidden && job.model.heads;
-  std::ranges::stable_partition(job.guesses, &Guess::number);
+  std::ranges::stable_partition(job.guesses, [](const Guess& one) { return one.number; });
   for (const Guess& one : job.guesses) {
     const Count before = number_of(one.field, job);
     if (one.number && before && std::to_string(*before) == one.value) continue;
