@@ -427,6 +427,7 @@ Uncertainty with_stacks(Uncertainty present, const StackSpreadReport& report) {
 
 namespace {
 
+/// Returns the value that a run shares with those that are left out with it.
 std::string shared_by(const ValidatedRun& run, const std::string& by) {
   if (by == "cluster") return run.run.cluster;
   if (by == "software") return run.run.software.empty() ? run.stack : run.run.software;
@@ -439,6 +440,7 @@ std::string shared_by(const ValidatedRun& run, const std::string& by) {
 LeftOutIntervals left_out_intervals(const Library& library, const std::vector<ValidatedRun>& runs,
                                     const Uncertainty& uncertainty, const std::string& by) {
   constexpr double kMissed = 2.0 / (1.0 - kIntervalLevel);
+  const double width = t4_half_width(kIntervalLevel);
   std::set<std::string> values;
   for (const ValidatedRun& run : runs) values.insert(shared_by(run, by));
   LeftOutIntervals result;
@@ -460,14 +462,12 @@ LeftOutIntervals left_out_intervals(const Library& library, const std::vector<Va
     for (const ValidatedRun& run : validate_runs(library, std::move(left_out), {}, known, {})) {
       if (!run.interval || !run.time_error) continue;
       const double error = std::log1p(*run.time_error);
-      const double width = t4_half_width(kIntervalLevel);
-      const double inside = width * run.interval->scale_towards(error);
-      distances.push_back(error / run.interval->scale_towards(error));
-      result.rows.push_back(
-          {run.run.id, error, run.interval->scale_towards(error), run.interval->basis});
+      const double scale = run.interval->scale_towards(error);
+      distances.push_back(error / scale);
+      result.rows.push_back({run.run.id, error, scale, run.interval->basis});
       half_widths.push_back(std::expm1(width * run.interval->time_scale));
       scores += width * (run.interval->time_scale + run.interval->time_scale_below) +
-                kMissed * std::max(0.0, std::abs(error) - inside);
+                kMissed * std::max(0.0, std::abs(error) - width * scale);
     }
   }
   result.time = coverage(distances);

@@ -174,12 +174,9 @@ std::string hint_of(CLI::App& command, const std::string& said) {
   const std::string near = did_you_mean(said, names);
   if (!near.empty()) return near;
   if (meant.empty()) {  // as another program calls it
-    try {
-      const std::string here = said_here(*names_of_library(nullptr), "--" + said, "");
-      return here.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(here.substr(2)));
-    } catch (const InputError&) {  // a file of names that cannot be read names nothing
-      return {};
-    }
+    const auto foreign = [] { return names_of_library(nullptr); };
+    const std::string here = said_here(foreign, "--" + said, "");
+    return here.empty() ? "" : fmt::format(" (did you mean {}?)", in_quotes(here.substr(2)));
   }
   return fmt::format(" (did you mean {}?)", fmt::join(meant, ", "));
 }

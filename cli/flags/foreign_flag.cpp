@@ -1,7 +1,5 @@
 #include "cli/flags/foreign_flag.hpp"
 
-#include <memory>
-
 #include "cli/flags/flags.hpp"
 #include "cli/import/job/imported_job.hpp"
 #include "cli/import/settings/by_name.hpp"
@@ -18,11 +16,10 @@ std::string switched(const std::string& flag, bool on) {
 
 }  // namespace
 
-std::string said_here(const ForeignNames& names, const std::string& flag,
-                      const std::string& value) {
+std::string said_here(const ReadNames& names, const std::string& flag, const std::string& value) {
   ImportedJob job;
-  job.names = std::make_shared<const ForeignNames>(names);
   try {
+    job.names = names();
     read_flags("", {{flag, value}}, job);
     if (job.says("batch_size")) return {};  // of a device or of all
     take_by_names(job);

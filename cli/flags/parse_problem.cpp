@@ -8,9 +8,7 @@
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include "cli/flags/foreign_flag.hpp"
 #include "hw/base/csv.hpp"
-#include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 
@@ -38,7 +36,7 @@ struct UnknownWord {
   std::string word, value;
 };
 
-/// The value behind an option in a command line; the empty text where there is none.
+/// Returns the value behind an option in a command line; the empty text where there is none.
 std::string value_behind(const std::vector<std::string>& line, const std::string& option) {
   const auto found = std::ranges::find(line, option);
   if (found == line.end() || found + 1 == line.end() || (found + 1)->starts_with("-")) return {};
@@ -77,9 +75,9 @@ constexpr Meant kMeant[] = {{"--gpu", "--cluster"},      {"--accelerator", "--cl
                             {"--fsdp", "--zero"},        {"--num-gpus", "--gpus"},
                             {"--hours", "--tokens"}};
 
-/// ` (did you mean …?)` for an unknown option; the empty text where nothing is like it.
+/// Returns ` (did you mean …?)` for an unknown option; the empty text where nothing is like it.
 std::string hint_of(const UnknownWord& unknown, const std::vector<std::string>& known,
-                    const std::function<std::shared_ptr<const ForeignNames>()>& names) {
+                    const ReadNames& names) {
   if (unknown.word == "true" || unknown.word == "false") return " (switches take no value)";
   const auto meant = std::ranges::find(kMeant, unknown.word, &Meant::asked);
   if (meant != std::end(kMeant) && std::ranges::find(known, meant->flag) != known.end()) {
@@ -87,11 +85,8 @@ std::string hint_of(const UnknownWord& unknown, const std::vector<std::string>& 
   }
   const bool plans = std::ranges::find(known, "--mbs") != known.end();
   if (names && plans && unknown.word.starts_with("--")) {
-    try {
-      const std::string here = said_here(*names(), unknown.word, unknown.value);
-      if (!here.empty()) return fmt::format(" (did you mean {}?)", in_quotes(here));
-    } catch (const InputError&) {  // a file of names that cannot be read names nothing
-    }
+    const std::string here = said_here(names, unknown.word, unknown.value);
+    if (!here.empty()) return fmt::format(" (did you mean {}?)", in_quotes(here));
   }
   return did_you_mean(unknown.word, known);
 }
@@ -110,8 +105,7 @@ std::string not_a_number(const std::string& what) {
 }  // namespace
 
 std::string parse_problem(const CLI::App& app, const CLI::ParseError& error,
-                          const std::vector<std::string>& line,
-                          const std::function<std::shared_ptr<const ForeignNames>()>& names) {
+                          const std::vector<std::string>& line, const ReadNames& names) {
   const CLI::App& command = chosen_command(app);
   const std::vector<std::string> commands = command_names(command);
   const std::string choice = fmt::format("; the commands are {}", fmt::join(commands, ", "));

@@ -2,10 +2,10 @@
 
 /// Why a command line could not be understood, in the user's words.
 
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
+
+#include "cli/flags/foreign_flag.hpp"
 
 namespace CLI {
 class App;
@@ -14,14 +14,12 @@ class ParseError;
 
 namespace prequel {
 
-struct ForeignNames;
-
 /// Returns the words that the parser did not understand, with what would do: the option that says
 /// what another program's flag does, or the nearest option or command. `names` is asked for what
 /// other programs call settings; `line` is the command line, whose values the parser may have taken
 /// for others.
-std::string parse_problem(
-    const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& line = {},
-    const std::function<std::shared_ptr<const ForeignNames>()>& names = nullptr);
+std::string parse_problem(const CLI::App& app, const CLI::ParseError& error,
+                          const std::vector<std::string>& line = {},
+                          const ReadNames& names = nullptr);
 
 }  // namespace prequel

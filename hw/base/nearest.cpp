@@ -98,7 +98,7 @@ struct NumberedName {
   bool operator==(const NumberedName&) const = default;
 };
 
-/// Returns how many of a unit's thing the letter behind a number says, in billions; 0: no unit.
+/// Returns the billions that the letter behind a number stands for; 0 where it is no unit.
 double unit_at(std::string_view name, std::size_t at) {
   if (at >= name.size()) return 0;
   if (at + 1 < name.size() && (is_letter(name[at + 1]) || is_digit(name[at + 1]))) return 0;
@@ -142,12 +142,12 @@ double distance_of(double a, double b) {
   return std::max(a, b) - std::min(a, b);
 }
 
-/// "bloom-176b" of "bloom-176", whose number does not go on.
+/// Tests whether a name goes on behind the word, but not its number: "bloom-176b" of "bloom-176".
 bool goes_on(std::string_view word, std::string_view name) {
   return begins(word, name) && name.size() > word.size() && !is_digit(name[word.size()]);
 }
 
-/// The candidates of the word's family that are nearest in generation, and then the one that is
+/// Returns those of the word's family that are nearest in generation, and then the one that is
 /// nearest in size: "llama4-scout" and "llama-3.1-70b" of "llama-4-70b".
 std::vector<std::string> named_by_numbers(std::string_view word,
                                           const std::vector<std::string>& candidates) {
