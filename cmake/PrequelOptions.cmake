@@ -57,14 +57,14 @@ if(PREQUEL_FUZZ)
   target_compile_options(prequel_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# prequel_library(NAME [PLAIN] SOURCES file... [LINK target...]): the static library of one folder.
+# prequel_library(NAME [LEVEL 1|g] SOURCES file... [LINK target...]): the static library of one folder.
 # With PREQUEL_UNITY the sources of a folder are compiled as one, which takes a third of the time.
-# PLAIN ones, which have no loop that matters, are optimised less: that halves what is left.
+# LEVEL is how much a release is optimised where no loop matters much (1) or at all (g, half as long).
 function(prequel_library name)
-  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "LEVEL" "SOURCES;LINK" ${ARGN})
   add_library(prequel_${name} STATIC ${ARG_SOURCES})
-  if(ARG_PLAIN)
-    target_compile_options(prequel_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(ARG_LEVEL)
+    target_compile_options(prequel_${name} PRIVATE $<$<CONFIG:Release>:-O${ARG_LEVEL}>)
   endif()
   if(PREQUEL_UNITY)
     set_target_properties(prequel_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
