@@ -354,7 +354,7 @@ Document Library::open(const std::string& kind, const std::string& name,
     }
     file = file.over(base, "like");
   }
-  // What holds for every stack stands in a file of its own.
+  // A file of its own has what holds for every stack.
   if (kind == "software") file = file.over(find("common", "stacks", from), "like");
   return file;
 }
