@@ -17,23 +17,6 @@ namespace {
 
 constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no overflow
 
-/// A setting that nanoGPT's train.py has where nothing says another.
-struct Usual {
-  std::string_view flag, said, field;
-  const char* value;
-};
-constexpr Usual kNanoGpt[] = {
-    {"--num-layers", "n_layer 12", "model.num_hidden_layers", "12"},
-    {"--num-attention-heads", "n_head 12", "model.num_attention_heads", "12"},
-    {"--hidden-size", "n_embd 768", "model.hidden_size", "768"},
-    {"--block-size", "block_size 1024", "plan.seq_len", "1024"},
-    {"--batch-size", "batch_size 12", "plan.mbs", "12"},
-    {"--vocab-size", "vocab_size 50304", "model.vocab_size", "50304"},
-    {"--gradient-accumulation-steps", "gradient_accumulation_steps 40",
-     "gradient_accumulation_steps", "40"},
-    {"--bias", "bias False", "model.bias", "false"},
-    {"--dtype", "dtype bfloat16", "plan.precision", "bf16"}};
-
 }  // namespace
 
 void assume_nanogpt_defaults(ImportedJob& job) {
@@ -46,11 +29,10 @@ void assume_nanogpt_defaults(ImportedJob& job) {
                    !job.says("--seq-length") && job.tokenizer.empty();
   if (config || own) {
     std::string assumed;
-    for (const Usual& one : kNanoGpt) {
-      const bool known = one.flag == "--gradient-accumulation-steps" && plan.gbs;
-      if (known || !is_open(one.field, job) || job.says("open." + std::string(one.flag))) continue;
-      (void)assign(std::string(one.field), one.value, job);
-      assumed += (assumed.empty() ? "" : ", ") + std::string(one.said);
+    for (const Rule& one : job.names->framework("nanogpt").defaults) {
+      if (!is_open(one.set.front().field, job) || !applies(one, job)) continue;
+      take_effect(one.set, job);
+      assumed += (assumed.empty() ? "" : ", ") + one.told;
     }
     plan.attention = plan.attention.value_or(AttentionKind::flash);
     if (!assumed.empty()) {
