@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/foreign_file.hpp"
-#include "cli/json/plan_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
 #include "models/layers/parameters.hpp"
