@@ -262,7 +262,8 @@ void check_agreement(Cells& cells, const MeasuredRun& run) {
 }
 
 MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
-                     const std::string& file, const std::vector<std::string>& known) {
+                     const std::string& file, const std::vector<std::string>& known,
+                     const RunWords& words) {
   MeasuredRun run;
   run.file = file;
   run.line = row.line;
@@ -273,7 +274,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
     if (std::find(known.begin(), known.end(), column) == known.end()) run.unknown.push_back(column);
   }
   std::map<std::string, std::string> translated = run.cells;
-  translate_cells(translated);
+  translate_cells(words, translated);
   if (translated.contains("engine")) run.cells["engine"] = translated["engine"];
   Cells cells(translated);
   run.id = cells.text("id");
@@ -408,10 +409,11 @@ std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string&
   CsvReader table(in, file);
   const std::vector<std::string> known = known_columns();
   check_columns(table, file, known);
+  const RunWords words = read_run_words(Library({}));
   std::vector<MeasuredRun> runs;
   std::set<std::string> ids;
   while (const auto row = table.next()) {
-    MeasuredRun run = read_run(table.columns(), *row, file, known);
+    MeasuredRun run = read_run(table.columns(), *row, file, known, words);
     if (!ids.insert(run.id).second && run.contradiction.empty()) {
       run.contradiction = fmt::format("id {}: used by an earlier row", in_quotes(run.id));
     }
