@@ -1,6 +1,5 @@
 #include "cli/commands/commands.hpp"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "calibrate/fit/check.hpp"

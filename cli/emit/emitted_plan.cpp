@@ -166,8 +166,10 @@ void follow(const Library& library, const std::string& target, ImportedJob& fact
   const std::string before = text_at("before_lines");
   const std::string after = text_at("after_lines");
   const auto is_json = root.find("is_json");
+  const std::vector<Rule> rules = read_list_of_rules(root.at("rules"));
+  file.finish();
   Json json;
-  for (const Rule& rule : read_list_of_rules(root.at("rules"))) {
+  for (const Rule& rule : rules) {
     if (!applies(rule, facts)) continue;
     take_effect(rule.set, facts);
     std::string text = filled(rule.told, facts, kWhole);

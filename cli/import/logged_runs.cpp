@@ -1,13 +1,13 @@
 #include "cli/import/logged_runs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <map>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "calibrate/validate/measured_runs.hpp"
 #include "cli/import/job/job_completion.hpp"

@@ -1,7 +1,5 @@
 #include "cli/import/named_inputs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -9,6 +7,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"

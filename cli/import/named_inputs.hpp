@@ -48,7 +48,6 @@ void replace_by_names(ImportedJob& job, const ImportNames& names);
 /// software overlaps gradients otherwise than the files ask for, and what is still missing.
 void complete_by_names(ImportedJob& job, const ImportNames& names);
 
-class Library;
 struct LaunchScript;
 
 /// Notes where a script may name its model beside the flags that are known to: its variables, its

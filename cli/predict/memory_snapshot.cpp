@@ -1,13 +1,49 @@
 #include "cli/predict/memory_snapshot.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace prequel {
 namespace {
+
+/// Writes one value, told part by part: a list or dict is begun, filled and ended.
+class Pickle {
+ public:
+  void begin_dict();
+  void end_dict();
+  void begin_list();
+  void end_list();
+  /// The key of the value that is told next, in a dict.
+  void key(std::string_view text) { value(text); }
+
+  void value(std::string_view text);
+  void value(std::int64_t number);
+
+  /// Writes what `tell` tells or, where that name was told before, the same object again.
+  template <class Tell>
+  void shared(const std::string& name, Tell&& tell) {
+    if (get(name)) return;
+    tell();
+    put(name);
+  }
+
+  /// The whole pickle.
+  [[nodiscard]] std::string finished() &&;
+
+ private:
+  bool get(const std::string& name);
+  void put(const std::string& name);
+  void add_little_endian(std::uint64_t number, int bytes);
+
+  std::string bytes_{"\x80\x02"};
+  std::map<std::string, std::uint32_t> known_;  ///< by name, its place in the memo
+};
 
 /// Opcodes (CPython, Lib/pickle.py).
 namespace op {
@@ -24,8 +60,6 @@ constexpr char stop = '.';
 }  // namespace op
 
 constexpr int kIntegerBytes = 8;
-
-}  // namespace
 
 void Pickle::begin_dict() {
   bytes_ += op::empty_dict;
@@ -77,8 +111,6 @@ void Pickle::put(const std::string& name) {
 void Pickle::add_little_endian(std::uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) bytes_ += static_cast<char>(number >> (8 * i) & 0xff);
 }
-
-namespace {
 
 /// Addresses begin here, a device each this far from the next: all stay below 2^53, which is what
 /// the viewer's numbers hold.

@@ -1,12 +1,12 @@
 #include "cli/report/drawing.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "cli/json/axis_json.hpp"
 #include "cli/json/json.hpp"

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -308,7 +309,9 @@ struct Library::Opened {
     std::string kind, name;
     std::shared_ptr<LazyHash> sha256;
 
-    auto operator<=>(const File&) const = default;
+    bool operator<(const File& other) const {
+      return std::tie(kind, name, sha256) < std::tie(other.kind, other.name, other.sha256);
+    }
   };
   std::mutex mutex;
   std::set<File> files;

@@ -1,13 +1,13 @@
 #include "cli/import/job/job_completion.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "cli/import/job/job_rules.hpp"
 #include "hw/base/errors.hpp"

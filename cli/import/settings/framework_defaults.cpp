@@ -1,12 +1,12 @@
 #include "cli/import/settings/framework_defaults.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"

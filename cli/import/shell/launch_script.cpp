@@ -1,11 +1,11 @@
 #include "cli/import/shell/launch_script.hpp"
 
-#include <fmt/format.h>
-
 #include <cctype>
 #include <iterator>
 #include <set>
 #include <sstream>
+
+#include <fmt/format.h>
 
 #include "cli/import/shell/script_reader.hpp"
 #include "cli/import/shell/shell_text.hpp"
