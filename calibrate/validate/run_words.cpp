@@ -158,7 +158,7 @@ void translate_kernels(CellTexts& cells) {
   }
 }
 
-/// The rank and the modules of adapters: "lora rank 16 on q_proj v_proj".
+/// Takes the rank and the modules of adapters from one cell: "lora rank 16 on q_proj v_proj".
 void translate_adapters(CellTexts& cells) {
   constexpr std::string_view kRank = "rank ";
   const std::string adapter = text_of(cells, "adapter");
@@ -190,7 +190,7 @@ void translate_adapters(CellTexts& cells) {
   set_or_erase(cells, "lora_targets", targets.empty() ? std::string() : cell_of(targets));
 }
 
-/// Layouts that stand among ways to split stages.
+/// Moves a layout that stands among ways to split stages.
 void translate_layout(CellTexts& cells) {
   if (!holds("stage_split~|", cells)) return;
   cells["layout"] = cells["stage_split"];
