@@ -214,9 +214,10 @@ RunWords read_run_words(const Library& library) {
   const Cursor root = file.root();
   expect_schema(root, "prequel/run-words/1");
   (void)root.at("origin");
-  RunWords rules;
+  RunWords words;
+  for (const Cursor& column : root.at("columns").items()) words.columns.push_back(column.text());
   for (const Cursor& one : root.at("rules").items()) {
-    WordRule& rule = rules.emplace_back();
+    WordRule& rule = words.rules.emplace_back();
     for (const auto& [key, list] : {std::pair("when", &WordRule::when),
                                     {"any", &WordRule::any},
                                     {"unless", &WordRule::unless},
@@ -227,14 +228,14 @@ RunWords read_run_words(const Library& library) {
         (rule.*list).push_back(word.text());
       }
     }
-    for (const auto& [key, words] : {std::pair("set", &WordRule::set),
-                                     {"add", &WordRule::add},
-                                     {"append", &WordRule::append},
-                                     {"is", &WordRule::is},
-                                     {"begins", &WordRule::begins}}) {
+    for (const auto& [key, map] : {std::pair("set", &WordRule::set),
+                                   {"add", &WordRule::add},
+                                   {"append", &WordRule::append},
+                                   {"is", &WordRule::is},
+                                   {"begins", &WordRule::begins}}) {
       const auto found = one.find(key);
       if (!found) continue;
-      for (const auto& [name, word] : found->members()) (rule.*words).emplace(name, word.text());
+      for (const auto& [name, word] : found->members()) (rule.*map).emplace(name, word.text());
     }
     for (const auto& [key, text] :
          {std::pair("column", &WordRule::column), {"into", &WordRule::into}}) {
@@ -243,7 +244,7 @@ RunWords read_run_words(const Library& library) {
     (void)one.find("note");
   }
   file.finish();
-  return rules;
+  return words;
 }
 
 void translate_cells(const RunWords& words, CellTexts& cells) {
@@ -251,7 +252,7 @@ void translate_cells(const RunWords& words, CellTexts& cells) {
   translate_kernels(cells);
   translate_recompute_first(cells);
   translate_layout(cells);
-  for (const WordRule& rule : words) follow(rule, cells);
+  for (const WordRule& rule : words.rules) follow(rule, cells);
   translate_adapters(cells);
   translate_graphs(cells);
   translate_modules(cells);

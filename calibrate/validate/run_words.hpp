@@ -22,7 +22,12 @@ struct WordRule {
   std::string column, into;  ///< whose text is translated; into another one where that is empty
   std::map<std::string, std::string> is, begins;  ///< the axis' word for a text, or its beginning
 };
-using RunWords = std::vector<WordRule>;
+
+/// Columns of tables beside those of jobs and plans, and what their words mean.
+struct RunWords {
+  std::vector<std::string> columns;
+  std::vector<WordRule> rules;
+};
 
 /// Throws InputError.
 RunWords read_run_words(const Library& library);
