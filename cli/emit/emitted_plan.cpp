@@ -144,7 +144,7 @@ ImportedJob facts_of(const Scenario& scenario) {
       {"reduces_beside", reduces_beside(plan, software)},
       {"gathers_beside", gathers_beside(plan, software)},
       {"gathers_each_pass", gathers_of(plan, software) == Gathers::each_pass},
-      {"compiled", plan.compile || !software.kernels.may_be_eager()}};
+      {"compiles_blocks", plan.compile || !software.kernels.may_be_eager()}};
   for (const auto& [name, is] : flags) {
     if (is) facts.set_flag(name);
   }
