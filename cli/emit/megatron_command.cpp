@@ -21,7 +21,8 @@ class MegatronCommand {
       : scenario_(scenario),
         model_(scenario.model),
         plan_(scenario.plan),
-        deepspeed_(scenario.software.framework == "megatron-deepspeed") {}
+        deepspeed_(scenario.software.framework == "megatron-deepspeed"),
+        letters_(pattern_letters(model_.pattern)) {}
 
   EmittedPlan emit() {
     if (scenario_.software.host.launch == Launch::blocking) {
@@ -32,8 +33,9 @@ class MegatronCommand {
     if (!deepspeed_ && (plan_.tp > 1 || plan_.cp > 1) && !plan_.overlap.has(Overlapped::ep)) {
       emitted_.text += "export CUDA_DEVICE_MAX_CONNECTIONS=1\n";
     }
-    emitted_.text += fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_gpt.py",
-                                 plan_.nodes, plan_.gpus / plan_.nodes);
+    emitted_.text +=
+        fmt::format("torchrun --nnodes {} --nproc-per-node {} pretrain_{}.py", plan_.nodes,
+                    plan_.gpus / plan_.nodes, letters_.empty() ? "gpt" : "hybrid");
     add_shape();
     add_kind_of_model();
     add_batch();
@@ -56,13 +58,9 @@ class MegatronCommand {
 
   /// Sublayers by letters; other mixers as far as Megatron-LM has flags for them.
   void add_mixers() {
-    const std::string letters = pattern_letters(model_.pattern);
-    if (!letters.empty()) {
-      std::string pattern = letters;
-      for (std::int64_t depth = 0; depth < model_.next_token_layers; ++depth) {
-        pattern += "/" + pattern_letters(model_.next_token_pattern);
-      }
-      line(fmt::format("--hybrid-layer-pattern '{}'", pattern));
+    if (!letters_.empty()) {
+      line("--spec megatron.core.models.hybrid.hybrid_layer_specs hybrid_stack_spec");
+      line(fmt::format("--hybrid-layer-pattern '{}'", dealt_letters()));
     } else if (!add_attention_variant() && (!model_.mixers.empty() || !model_.pattern.empty())) {
       leave_out("layer_types", "mixers of single layers, as the model's recipe");
     }
@@ -91,6 +89,24 @@ class MegatronCommand {
     if (model_.streams > 1) leave_out("hc_mult", "hyper-connections, as the model's recipe");
   }
 
+  /// Letters with a bar behind each chunk of a pipeline, and depths of multi-token prediction.
+  std::string dealt_letters() {
+    std::string pattern;
+    std::size_t at = 0;
+    std::string bar;
+    for (const StageContent& chunk : chunks_of_plan(model_, plan_, scenario_.software)) {
+      const auto layers = static_cast<std::size_t>(chunk.blocks);
+      pattern += bar + letters_.substr(at, layers);
+      bar = "|";
+      at += layers;
+      if (layers == 0) leave_out("layout", "a chunk of no layer, which bars cannot say");
+    }
+    for (std::int64_t depth = 0; depth < model_.next_token_layers; ++depth) {
+      pattern += "/" + pattern_letters(model_.next_token_pattern);
+    }
+    return pattern;
+  }
+
   /// Layers of sparse attention alone, or of delta nets up to the last of every so many. False
   /// where the list of mixers is another.
   bool add_attention_variant() {
@@ -111,7 +127,7 @@ class MegatronCommand {
   }
 
   void add_shape() {
-    line("--num-layers", model_.layers);
+    if (letters_.empty()) line("--num-layers", model_.layers);
     add_mixers();
     line("--hidden-size", model_.hidden);
     line("--num-attention-heads", model_.heads);
@@ -262,7 +278,12 @@ class MegatronCommand {
                 "heads and those of the ring");
     }
     if (model_.has_experts() && !deepspeed_) add_expert_ranks();
-    if (!plan_.layout.empty() && !deepspeed_) {
+    if (!letters_.empty()) {
+      if (plan_.layout.empty() && plan_.pp > 1) {
+        leave_out("layout", fmt::format("as {} deals {} layers: bars of the pattern say it",
+                                        scenario_.software.name, model_.layers));
+      }
+    } else if (!plan_.layout.empty() && !deepspeed_) {
       line(fmt::format("--pipeline-model-parallel-layout '{}'", plan_.layout));
     } else if (is_spelt()) {
       line(fmt::format("--pipeline-model-parallel-layout '{}'",
@@ -309,7 +330,7 @@ class MegatronCommand {
 
   void add_schedule() {
     if (plan_.pp == 1) return;
-    if (!plan_.layout.empty() || is_spelt()) return add_order();
+    if (!letters_.empty() || !plan_.layout.empty() || is_spelt()) return add_order();
     // Embedding and head count as layers of a chunk, where they count.
     const std::int64_t units =
         model_.layers + (plan_.stage_split == StageSplit::embedding_as_layer ? 2 : 0);
@@ -601,6 +622,7 @@ class MegatronCommand {
   const Transformer& model_;
   const Plan& plan_;
   bool deepspeed_;
+  std::string letters_;  ///< of sublayers; empty: the model has no pattern of them
   EmittedPlan emitted_;
 };
 

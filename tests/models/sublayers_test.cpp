@@ -90,7 +90,16 @@ TEST_CASE("parameters of other models of 2025 and 2026 are within half a percent
                                                        {"apertus-8b", 8.0533e9},
                                                        {"olmo-3-32b", 32.234e9},
                                                        {"olmo-3-7b", 7.2980e9},
-                                                       {"seed-oss-36b", 36.150e9}};
+                                                       {"seed-oss-36b", 36.150e9},
+                                                       {"bamba-9b", 9.78e9},
+                                                       {"falcon-h1-7b", 7.586e9},
+                                                       {"glm-4.7-flash", 29.94e9},
+                                                       {"granite-4.0-h-micro", 3.1914e9},
+                                                       {"lfm2-1.2b", 1.17034e9},
+                                                       {"lfm2-8b-a1b", 8.33993e9},
+                                                       {"ling-1t", 999.7e9},
+                                                       {"ling-flash-2.0", 102.89e9},
+                                                       {"trinity-mini", 26.124e9}};
   for (const auto& [name, published] : kPublished) {
     CAPTURE(name);
     CHECK(static_cast<double>(total_parameters(shipped_model(name))) ==
@@ -306,6 +315,28 @@ TEST_CASE("without a kernel for chosen keys, scores of all pairs are made in fp3
   CHECK(wide_products(Mixer::sparse, true) == 2);
   const double pairs = static_cast<double>(model.heads) * 2048 * 2048;
   CHECK(kept_bytes(told(Mixer::sparse), {}) - chosen == doctest::Approx(6 * pairs).epsilon(0.01));
+}
+
+TEST_CASE("a short convolution and layers of many widths are told by the model's file") {
+  const auto read = [](const char* more) {
+    return read_transformer(Document::parse(
+        "model",
+        std::string(R"({"name":"m","num_hidden_layers":2,"hidden_size":512,"mlp":"swiglu",)"
+                    R"("bias":false,"norm":"rms_norm","num_attention_heads":8,)"
+                    R"("vocab_size":1000,"max_position_embeddings":2048,)") +
+            more + "}"));
+  };
+  const Transformer model =
+      read(R"("short_conv_kernel_dim":3,"layer_types":["conv","full_attention"])");
+  const LayerKind alone{Feed::none, Mixer::short_conv};
+  CHECK(block_parameters(model, alone).total() == 4 * 512 * 512 + 3 * 512 + 512);
+  // What its norm gives, three of the product, what is convolved, its result, what is projected.
+  CHECK(kept_a_token(model, alone) == doctest::Approx(2 * 512 * 7));
+  const Transformer widths =
+      read(R"("layer_types":["full_attention","no_mixer"],"intermediate_sizes":[0,768])");
+  CHECK(widths.kind_of(0) == LayerKind{Feed::none, Mixer::attention});
+  CHECK(widths.inner_of(widths.kind_of(1)) == 768);
+  CHECK(widths.kind_of(1).mixer == Mixer::none);
 }
 
 TEST_CASE("a model's files name what its layers need") {
