@@ -310,7 +310,7 @@ TEST_CASE("layers that share keys and values are refused, and lists of words are
       "max_position_embeddings": 2048, "use_cla": )";
   CHECK(error_text([&] {
           (void)job_of_config(hunyuan + "true}");
-        }).find("/use_cla: keys and values that layers share") != std::string::npos);
+        }).find("/use_cla: asks for keys and values that layers share") != std::string::npos);
   CHECK_NOTHROW((void)job_of_config(hunyuan + "false}"));
   const ImportedJob job = job_of_config(
       R"({"model_type": "glm4_moe", "num_hidden_layers": 4, "hidden_size": 512,
