@@ -330,7 +330,7 @@ TEST_CASE("a short convolution and layers of many widths are told by the model's
       read(R"("short_conv_kernel_dim":3,"layer_types":["conv","full_attention"])");
   const LayerKind alone{Feed::none, Mixer::short_conv};
   CHECK(block_parameters(model, alone).total() == 4 * 512 * 512 + 3 * 512 + 512);
-  // What its norm gives, three of the product, what is convolved, its result, what is projected.
+  // The norm's result, three of the product, the convolution's input and result, the projection's.
   CHECK(kept_a_token(model, alone) == doctest::Approx(2 * 512 * 7));
   const Transformer widths =
       read(R"("layer_types":["full_attention","no_mixer"],"intermediate_sizes":[0,768])");

@@ -50,7 +50,7 @@ class Fields {
     const auto value = found->is_array() ? count_of_all(*found) : found->integer(0, kMaxShape);
     return value > 0 ? std::optional(value) : std::nullopt;
   }
-  /// Of how many layers the last is another: a number, or a letter for each of them (`LLLG`).
+  /// Reads of how many layers the last is another: a number, or a letter for each (`LLLG`).
   std::optional<std::int64_t> period(const std::vector<std::string>& keys) {
     const auto found = find(keys);
     if (!found || !found->is_text()) return count(keys);
