@@ -30,8 +30,8 @@ struct Assignment {
 /// The settings that a flag makes, in their order.
 using Effect = std::vector<Assignment>;
 
-/// A line of the report.
-enum class Line : std::uint8_t { assumed, left_out, read, ignored, refused };
+/// A line of the report; the last two are of a plan that is written.
+enum class Line : std::uint8_t { assumed, left_out, read, ignored, refused, line, text };
 
 /// Settings that follow from what a job says: all conditions of `when` hold and none of `unless`.
 struct Rule {

@@ -49,7 +49,8 @@ std::string text_at(const Cursor& root, std::string_view key) {
 Rule read_rule(const Cursor& one) {
   constexpr std::pair<std::string_view, Line> kLines[] = {
       {"told", Line::assumed}, {"assumed", Line::assumed}, {"left_out", Line::left_out},
-      {"read", Line::read},    {"ignored", Line::ignored}, {"refused", Line::refused}};
+      {"read", Line::read},    {"ignored", Line::ignored}, {"refused", Line::refused},
+      {"line", Line::line},    {"text", Line::text}};
   Rule rule;
   for (const auto& [key, value] : one.members()) {
     const auto* const line =
@@ -74,8 +75,10 @@ void replace_all(std::string& text, const std::string& word) {
   }
 }
 
-/// Reads rules; one with `each` stands for as many as that has words, with the word for `#`.
-void read_list_of_rules(const Cursor& list, std::vector<Rule>& rules) {
+}  // namespace
+
+std::vector<Rule> read_list_of_rules(const Cursor& list) {
+  std::vector<Rule> rules;
   for (const Cursor& one : list.items()) {
     const auto each = one.find("each");
     const Rule rule = read_rule(one);
@@ -90,13 +93,20 @@ void read_list_of_rules(const Cursor& list, std::vector<Rule>& rules) {
       }
     }
   }
+  return rules;
+}
+
+namespace {
+
+void add_rules(const Cursor& list, const std::string& step, ForeignNames::Rules& all) {
+  std::ranges::move(read_list_of_rules(list), std::back_inserter(all[step]));
 }
 
 /// Reads lists of rules by their names, with what stands before these.
 void read_rules_of(const Cursor& root, std::string_view key, const std::string& before,
                    ForeignNames::Rules& all) {
   each_member(root, key, [&](const std::string& name, const Cursor& rules) {
-    read_list_of_rules(rules, all[before + name]);
+    add_rules(rules, before + name, all);
   });
 }
 
@@ -155,11 +165,9 @@ void read_framework(const Document& file, const std::string& name, ForeignNames&
   if (const auto lists = root.find("marked_by")) {
     for (const Cursor& list : lists->items()) read.keys.push_back(read_words(list));
   }
-  if (const auto defaults = root.find("defaults")) {
-    for (const Cursor& one : defaults->items()) read.defaults.push_back(read_rule(one));
-  }
+  if (const auto defaults = root.find("defaults")) read.defaults = read_list_of_rules(*defaults);
   for (const auto& [key, step] : {std::pair("config", "config of " + name), {"rules", name}}) {
-    if (const auto rules = root.find(key)) read_list_of_rules(*rules, names.rules[step]);
+    if (const auto rules = root.find(key)) add_rules(*rules, step, names.rules);
   }
   read_texts(root, "clusters", names.clusters);
   read_texts(root, "flavours", names.flavours);

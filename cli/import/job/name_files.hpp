@@ -4,13 +4,18 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/import/job/foreign_names.hpp"
 
 namespace prequel {
 
+class Cursor;
 class Document;
 class Library;
+
+/// Reads rules; one with `each` stands for as many as that has words, with the word for `#`.
+std::vector<Rule> read_list_of_rules(const Cursor& list);
 
 /// Reads all files of data/import/. Throws InputError with every problem of the first that has any.
 ForeignNames read_foreign_names(const Library& library);
