@@ -22,6 +22,7 @@
 #include "hw/base/text.hpp"
 #include "models/axes/plan_request.hpp"
 #include "models/job/data_set.hpp"
+#include "models/job/spelled_plan.hpp"
 #include "models/job/usual_machine.hpp"
 #include "models/job/usual_software.hpp"
 #include "models/plan/lengths.hpp"
@@ -337,7 +338,12 @@ ResolvedScenario RunInputs::scenario(const MeasuredRun& row) {
     const std::int64_t filled = (run.gpus.value_or(1) + per_node - 1) / per_node;
     inputs.cluster.nodes = std::max({inputs.cluster.nodes, filled, run.nodes.value_or(1)});
   }
-  return resolve(inputs, requested_plan(run, inputs.cluster));
+  PlanRequest plan = requested_plan(run, inputs.cluster);
+  // Recipes that name no kernel for chosen keys run without one, Megatron's default.
+  if (!plan.attention && inputs.model.chooses_keys() && !splits_sequences(plan)) {
+    plan.attention = AttentionKind::unfused;
+  }
+  return resolve(inputs, plan);
 }
 
 }  // namespace prequel

@@ -56,6 +56,10 @@ std::int64_t nodes_of_gpus(const std::string& from, std::int64_t gpus, const Clu
                                below > 0 ? fmt::format("{} or ", below) : "", below + per_node));
 }
 
+bool splits_sequences(const PlanRequest& plan) {
+  return plan.cp.value_or(1) > 1;
+}
+
 std::vector<Override> in_plan_terms(std::vector<Override> overrides, const nlohmann::json& plan,
                                     const Transformer& model, const Cluster& cluster) {
   for (Override& one : overrides) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "hw/cluster.hpp"
+#include "models/axes/plan_request.hpp"
 #include "models/job/override.hpp"
 #include "models/shape/transformer.hpp"
 
@@ -23,6 +24,9 @@ std::string tokens_of(const std::string& text);
 
 /// Returns the nodes that so many GPUs fill. Throws InputError where they fill none.
 std::int64_t nodes_of_gpus(const std::string& from, std::int64_t gpus, const Cluster& cluster);
+
+/// Tests whether sequences are split over ranks.
+bool splits_sequences(const PlanRequest& plan);
 
 /// Returns the overrides with such values in the plan's own terms. `plan` is the job file's. GPUs
 /// of a part of a node become the data-parallel degree that the other degrees leave.

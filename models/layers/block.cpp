@@ -15,7 +15,8 @@ void tell_mixer(LayerTeller& teller) {
     case Mixer::state_space: return tell_state_space(teller);
     case Mixer::delta_net:
     case Mixer::kimi_delta:
-    case Mixer::lightning: return tell_linear_attention(teller);
+    case Mixer::lightning:
+    case Mixer::short_conv: return tell_linear_attention(teller);
     case Mixer::attention_and_state_space: tell_attention(teller); return tell_state_space(teller);
     case Mixer::none: return;
   }

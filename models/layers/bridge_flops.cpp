@@ -25,9 +25,9 @@ double mlp(const Transformer& model, std::int64_t width, std::int64_t inner) {
   return (is_gated(model.mlp) ? 6 : 4) * real(width) * real(inner);
 }
 
-double feed(const Transformer& model, Feed feed) {
-  if (feed == Feed::none) return 0;
-  if (feed == Feed::mlp) return mlp(model, model.hidden, model.ffn_hidden);
+double feed(const Transformer& model, LayerKind kind) {
+  if (kind.feed == Feed::none) return 0;
+  if (kind.feed == Feed::mlp) return mlp(model, model.hidden, model.inner_of(kind));
   const Experts& experts = model.experts;
   const double latent = 4 * real(model.hidden) * real(experts.latent);
   return real(experts.top_k) * mlp(model, model.expert_width(), experts.ffn_hidden) + latent +
@@ -77,7 +77,7 @@ double next_token(const Transformer& model) {
 double bridge_hybrid_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab) {
   double forward = logits(model, vocab);
   each_layer(model, [&](LayerKind kind) {
-    forward += feed(model, kind.feed);
+    forward += feed(model, kind);
     if (kind.mixer == Mixer::attention && !model.is_latent()) forward += attention(model, seq_len);
     if (kind.mixer == Mixer::state_space) forward += state_space(model);
     if (kind.mixer == Mixer::delta_net) forward += delta_net(model);
@@ -88,7 +88,7 @@ double bridge_hybrid_flops(const Transformer& model, std::int64_t seq_len, std::
 double bridge_gdn_flops(const Transformer& model, std::int64_t seq_len, std::int64_t vocab) {
   double forward = logits(model, vocab);
   each_layer(model, [&](LayerKind kind) {
-    forward += feed(model, kind.feed);
+    forward += feed(model, kind);
     forward += kind.mixer == Mixer::delta_net ? delta_net(model) : attention(model, seq_len);
   });
   return 3 * forward + next_token(model);
@@ -115,7 +115,7 @@ double bridge_dsa_flops(const Transformer& model, std::int64_t seq_len, std::int
   double forward = logits(model, vocab);
   double rest = next_token(model);
   each_layer(model, [&](LayerKind kind) {
-    forward += feed(model, kind.feed);
+    forward += feed(model, kind);
     rest += 6 * products + 6 * seen * heads * real(2 * latent.kv_rank + latent.rope);
     if (kind.mixer == Mixer::sparse) rest += chosen;
   });
@@ -135,7 +135,7 @@ double bridge_dsv4_flops(const Transformer& model, std::int64_t seq_len, std::in
   double rest = next_token(model);
   double forward = logits(model, vocab);
   each_layer(model, [&](LayerKind kind) {
-    forward += feed(model, kind.feed);
+    forward += feed(model, kind);
     double weights = products;
     double keys = real(shape.window);
     if (kind.mixer == Mixer::compressed) {  // two overlapping sums of keys and of weights

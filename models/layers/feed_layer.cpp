@@ -14,7 +14,8 @@ class FeedTeller {
   /// A sum follows its last product, unless a norm or a dropout reads the result.
   void tell_mlp() {
     const bool sum_follows = !teller_.model.post_norms && !teller_.model.dropout;
-    tell_mlp_of("mlp in", "mlp out", teller_.model.ffn_hidden, Module::mlp, sum_follows);
+    tell_mlp_of("mlp in", "mlp out", teller_.model.inner_of(teller_.kind), Module::mlp,
+                sum_follows);
     teller_.tell_tensor_sum("mlp all-reduce", true, true, sum_follows);
   }
 

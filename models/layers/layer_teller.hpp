@@ -161,7 +161,7 @@ void tell_block_attention(LayerTeller& teller);
 void tell_compressed_attention(LayerTeller& teller);
 /// Tells a state-space layer.
 void tell_state_space(LayerTeller& teller);
-/// Tells a gated delta net, Kimi delta attention or lightning attention.
+/// Tells a gated delta net, Kimi delta attention, lightning attention or a short convolution.
 void tell_linear_attention(LayerTeller& teller);
 
 /// Tells an MLP.

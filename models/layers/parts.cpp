@@ -32,6 +32,7 @@ std::string_view word(Mixer mixer) {
     case Mixer::compressed: return "compressed ";
     case Mixer::compressed_far: return "far compressed ";
     case Mixer::block_sparse: return "block sparse ";
+    case Mixer::short_conv: return "convolution ";
     case Mixer::none:
     case Mixer::attention: break;
   }
@@ -60,6 +61,7 @@ Part LayerKinds::part_of(LayerKind kind) const {
 
 std::string name(LayerKind kind) {
   std::string text{kind.frozen ? "frozen " : ""};
+  if (kind.inner > 0) text += std::to_string(kind.inner) + "-wide ";
   if (kind.feed == Feed::hashed_experts) text += "hashed ";
   text += prefix(kind.span);
   text += word(kind.mixer);

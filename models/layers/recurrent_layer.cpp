@@ -103,6 +103,20 @@ class RecurrentTeller {
     tell_out(shape.values());
   }
 
+  /// A convolution of a few tokens between two gates, all of one product (LFM2): one gate before
+  /// it, whose result is kept as the convolution's own is, one behind.
+  void tell_short_convolution() {
+    const std::int64_t width = model_.hidden;
+    tell_in("in projection", 3 * width, 0);
+    tell_exchange(3 * real(width));
+    tell_elements("gates", 6 * real(width), 5.0 / 3, 2 * real(width), 0);
+    tell_convolution(width, model_.short_conv, false, 2 * real(width));
+    tell_exchange(real(width));
+    teller_.tell({"context", PointwiseKernels{}, Module::other, 0, false,
+                  tokens_ * real(width) / tp_ * teller_.operand, 0, OffloadModule::attn_proj});
+    tell_out(width);
+  }
+
  private:
   [[nodiscard]] LayerTeller::Split split(bool inputs) const {
     return {.inputs = inputs, .ranks = teller_.setting.tp};
@@ -228,6 +242,7 @@ void tell_linear_attention(LayerTeller& teller) {
   switch (teller.kind.mixer) {
     case Mixer::kimi_delta: return recurrent.tell_kimi_delta();
     case Mixer::lightning: return recurrent.tell_lightning();
+    case Mixer::short_conv: return recurrent.tell_short_convolution();
     default: return recurrent.tell_delta_net();
   }
 }

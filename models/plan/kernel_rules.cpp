@@ -12,12 +12,11 @@
 namespace prequel {
 
 void fill_chosen_attention(Ruling& its) {
-  const bool chooses = its.model.indexer.heads > 0 && its.model.is_latent();
-  if (!chooses || its.request.attention || its.plan.cp > 1) return;
-  its.plan.attention = AttentionKind::unfused;
+  if (!its.model.chooses_keys() || its.request.attention) return;
+  its.plan.attention = AttentionKind::flash;
   its.warn(
-      "attention unfused: scores of all pairs are made in fp32 and masked, as without a kernel for "
-      "chosen keys (Megatron's dsa_kernel_backend none); attention flash is such a kernel");
+      "attention flash: by a kernel for chosen keys (Megatron's dsa_kernel_backend tilelang or "
+      "cudnn); without one, as Megatron by default, all scores are made: attention unfused");
 }
 
 void check_attention(Ruling& its) {

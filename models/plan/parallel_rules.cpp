@@ -54,6 +54,12 @@ std::string good_head_counts(const Ruling& its) {
 
 namespace {
 
+/// Tests whether some layer has a mixer that keeps `test`.
+template <class Test>
+bool some_layer(const Ruling& its, const Test& test) {
+  return std::ranges::any_of(distinct_kinds(its.model), test);
+}
+
 /// Heads of the recurrence are split over tensor and context ranks.
 void check_recurrent_heads(Ruling& its) {
   const std::int64_t ranks = its.plan.tp * its.plan.cp;
@@ -65,6 +71,12 @@ void check_recurrent_heads(Ruling& its) {
                          nearest_divisor(heads, by));
     });
   };
+  // Files of families with both kinds of layers may have one alone.
+  const bool recurs = some_layer(its, [](const LayerKind& kind) {
+    const bool softmax = kind.mixer == Mixer::none || is_softmax(kind.mixer);
+    return kind.mixer == Mixer::attention_and_state_space || !softmax;
+  });
+  if (!recurs) return;
   if (const StateSpace& state = its.model.state_space; state.heads > 0) {
     must("mamba_num_heads", state.heads, ranks);
     if (!state.is_selective()) must("mamba_n_groups", state.groups, its.plan.tp);
@@ -84,12 +96,6 @@ void check_recurrent_heads(Ruling& its) {
   }
 }
 
-/// Tests whether some layer has a mixer that keeps `test`.
-template <class Test>
-bool some_layer(const Ruling& its, const Test& test) {
-  return std::ranges::any_of(distinct_kinds(its.model), test);
-}
-
 }  // namespace
 
 void check_tensor_parallel(Ruling& its) {
@@ -107,6 +113,10 @@ void check_tensor_parallel(Ruling& its) {
     must_divide(its, "kv_heads", its.model.kv_heads, all);
   }
   if (has_dense_layers(its)) must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
+  for (const LayerKind& kind : distinct_kinds(its.model)) {
+    if (kind.inner > 0) must_divide(its, "intermediate_sizes", kind.inner, kind.inner);
+  }
+  if (its.model.short_conv > 0) must_divide(its, "hidden_size", its.model.hidden, all);
   if (its.wording == Wording::all && its.plan.tp > 1 && its.is_legal &&  // only to warn of it
       group_shape(its.cluster, its.plan.gpus, its.plan.tp, 1).crosses_network()) {
     its.warn(

@@ -25,6 +25,7 @@ enum class Mixer : std::uint8_t {
   window_alone,               ///< compressed attention without compressed keys
   compressed,                 ///< by 4, with an indexer
   compressed_far,             ///< by 128
+  short_conv,                 ///< a gated convolution of a few tokens (LFM2)
   block_sparse                ///< attention to blocks of keys that an index branch chooses
 };
 
@@ -35,7 +36,8 @@ constexpr bool is_softmax(Mixer mixer) {
     case Mixer::state_space:
     case Mixer::delta_net:
     case Mixer::kimi_delta:
-    case Mixer::lightning: return false;
+    case Mixer::lightning:
+    case Mixer::short_conv: return false;
     default: return true;
   }
 }
@@ -50,7 +52,8 @@ struct LayerKind {
   Feed feed{Feed::mlp};
   Mixer mixer{Mixer::attention};
   AttentionSpan span{};
-  bool frozen{};  ///< nothing of it learns, where the last layers alone do
+  bool frozen{};         ///< nothing of it learns, where the last layers alone do
+  std::int32_t inner{};  ///< inner width of its MLP where layers differ in it; 0: the model's
 
   [[nodiscard]] bool has_experts() const {
     return feed == Feed::experts || feed == Feed::hashed_experts;

@@ -103,6 +103,8 @@ constexpr LayerType kLayerTypes[] = {
     {"compressed_attention", {Feed::mlp, Mixer::compressed}},
     {"far_compressed_attention", {Feed::mlp, Mixer::compressed_far}},
     {"block_sparse_attention", {Feed::mlp, Mixer::block_sparse}},
+    {"conv", {Feed::mlp, Mixer::short_conv}},
+    {"no_mixer", {Feed::mlp, Mixer::none}},
 };
 
 std::vector<LayerKind> read_layer_types(const Cursor& list) {
@@ -113,6 +115,22 @@ std::vector<LayerKind> read_layer_types(const Cursor& list) {
     kinds.push_back(kLayerTypes[entry.choice(std::span<const std::string_view>(words))].kind);
   }
   return kinds;
+}
+
+/// Reads the inner width of each layer's MLP, where layers differ in it; 0 of one without.
+void read_inner_widths(const Cursor& list, Transformer& model) {
+  const std::vector<Cursor> widths = list.items();
+  if (model.mixers.empty() || widths.size() != model.mixers.size()) {
+    list.problem(std::to_string(widths.size()) + " widths; as many as layer_types would do, " +
+                 std::to_string(model.mixers.size()));
+    return;
+  }
+  for (std::size_t layer = 0; layer < widths.size(); ++layer) {
+    const std::int64_t width = widths[layer].integer(0, kMaxShape);
+    LayerKind& kind = model.mixers[layer];
+    kind.feed = width > 0 ? Feed::mlp : Feed::none;
+    kind.inner = static_cast<std::int32_t>(width);
+  }
 }
 
 /// Mixers of the layers, whose list repeats, and of a depth of multi-token prediction.
@@ -126,6 +144,9 @@ void read_mixers(const Cursor& root, const Fields& fields, Transformer& model) {
       types->problem(std::to_string(listed) + " types, which repeat, do not divide " +
                      std::to_string(model.layers) + " num_hidden_layers");
     }
+  }
+  if (const auto widths = root.find("intermediate_sizes")) {
+    read_inner_widths(*widths, model);
   }
   StateSpace& state = model.state_space;
   state.heads = fields.shape_or("mamba_num_heads", 0, 0);
@@ -164,6 +185,7 @@ void read_mixers(const Cursor& root, const Fields& fields, Transformer& model) {
   model.windowed.heads = fields.shape_or("swa_num_attention_heads", 0, 0);
   model.windowed.kv_heads = fields.shape_or("swa_num_key_value_heads", 0, 0);
   model.windowed.head_dim = fields.shape_or("swa_head_dim", 0, 0);
+  model.short_conv = fields.shape_or("short_conv_kernel_dim", 0, 0);
   if (!model.is_latent()) model.value_head = fields.shape_or("v_head_dim", 0, 0);
   model.output_gate = fields.flag_or("attn_output_gate", false);
   model.keys_are_values = fields.flag_or("attention_k_eq_v", false);
@@ -189,6 +211,7 @@ std::string missing(const Transformer& model, LayerKind kind) {
     case Mixer::sparse_shared:
       return model.indexer.heads == 0 ? "index_n_heads" : model.is_latent() ? "" : "kv_lora_rank";
     case Mixer::block_sparse: return model.indexer.heads > 0 ? "" : "index_n_heads";
+    case Mixer::short_conv: return model.short_conv > 0 ? "" : "short_conv_kernel_dim";
     case Mixer::compressed:
       if (model.indexer.heads == 0) return "index_n_heads";
       [[fallthrough]];
@@ -267,7 +290,7 @@ LayerKind kind_by_shape(const Transformer& model, std::int64_t layer) {
   const Feed experts = layer < model.experts.hash_layers ? Feed::hashed_experts : Feed::experts;
   if (!model.mixers.empty()) {
     LayerKind kind = model.mixers[static_cast<std::size_t>(layer) % model.mixers.size()];
-    kind.feed = has ? experts : Feed::mlp;
+    if (has) kind.feed = experts;
     return kind;
   }
   return {has ? experts : Feed::mlp, Mixer::attention,

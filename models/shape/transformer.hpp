@@ -108,6 +108,7 @@ struct Transformer {
   Indexer indexer;
   CompressedAttention compression;
   WindowHeads windowed;
+  std::int64_t short_conv{};  ///< tokens that a gated convolution sees; 0: the model has none
   std::int64_t value_head{};  ///< size of a value head of plain attention; 0: head_dim
   bool output_gate{};         ///< a sigmoid of the token scales what attention gives, by channel
   bool keys_are_values{};     ///< in full layers one projection gives both (Gemma 4)
@@ -126,6 +127,8 @@ struct Transformer {
 
   [[nodiscard]] bool has_experts() const { return experts.count > 0; }
   [[nodiscard]] bool is_latent() const { return latent.kv_rank > 0; }
+  /// Tests whether latent attention sees keys that an indexer chooses.
+  [[nodiscard]] bool chooses_keys() const { return indexer.heads > 0 && is_latent(); }
   /// Width of the tokens that routed experts work on.
   [[nodiscard]] std::int64_t expert_width() const {
     return experts.latent > 0 ? experts.latent : hidden;
@@ -143,6 +146,10 @@ struct Transformer {
   }
   /// Width of the attention output before its projection.
   [[nodiscard]] std::int64_t attention_width() const { return heads * value_dim(); }
+  /// Inner width of a layer's MLP.
+  [[nodiscard]] std::int64_t inner_of(LayerKind kind) const {
+    return kind.inner > 0 ? kind.inner : ffn_hidden;
+  }
   /// Width of the first MLP product: twice the inner width when it is gated.
   /// The same for experts or an MLP of inner width `inner`.
   [[nodiscard]] std::int64_t in_width(std::int64_t inner) const {
@@ -166,7 +173,7 @@ struct Transformer {
   [[nodiscard]] bool is_uniform() const;
 };
 
-inline constexpr int kMostKinds = 12;  ///< distinct sublayers of one model; readers refuse more
+inline constexpr int kMostKinds = 16;  ///< distinct sublayers of one model; readers refuse more
 
 /// The distinct kinds of the model's layers, those of multi-token prediction included, in an order
 /// that depends on the kinds alone.

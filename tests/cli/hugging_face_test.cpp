@@ -136,6 +136,69 @@ TEST_CASE("configs give the parameters of their checkpoints") {
            "moe_topk": [8, 8], "num_shared_expert": [1, 1], "vocab_size": 128167,
            "max_position_embeddings": 32768, "use_qk_norm": true, "tie_word_embeddings": true})",
        80393.0, 0},
+      // LiquidAI/LFM2-1.2B: 1,170,340,608
+      {R"({"model_type": "lfm2", "num_hidden_layers": 16, "hidden_size": 2048,
+           "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 65536,
+           "block_auto_adjust_ff_dim": true, "block_ff_dim": 12288, "block_multiple_of": 256,
+           "block_ffn_dim_multiplier": 1.0, "conv_L_cache": 3, "conv_bias": false,
+           "full_attn_idxs": [2, 5, 8, 10, 12, 14], "max_position_embeddings": 128000})",
+       1170.340608, 0},
+      // LiquidAI/LFM2-8B-A1B: 8,339,930,560
+      {R"({"model_type": "lfm2_moe", "num_hidden_layers": 24, "hidden_size": 2048,
+           "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 65536,
+           "intermediate_size": 7168, "moe_intermediate_size": 1792, "num_dense_layers": 2,
+           "num_experts": 32, "num_experts_per_tok": 4, "use_expert_bias": true,
+           "conv_L_cache": 3, "max_position_embeddings": 128000, "layer_types": ["conv", "conv",
+           "full_attention", "conv", "conv", "conv", "full_attention", "conv", "conv", "conv",
+           "full_attention", "conv", "conv", "conv", "full_attention", "conv", "conv", "conv",
+           "full_attention", "conv", "conv", "full_attention", "conv", "conv"]})",
+       8339.93056, 0},
+      // inclusionAI/Ling-mini-2.0: 16,255,643,392
+      {R"({"model_type": "bailing_moe_v2", "num_hidden_layers": 20, "hidden_size": 2048,
+           "num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 128,
+           "intermediate_size": 5120, "moe_intermediate_size": 512, "num_experts": 256,
+           "num_experts_per_tok": 8, "num_shared_experts": 1, "first_k_dense_replace": 1,
+           "n_group": 8, "topk_group": 4, "use_qk_norm": true, "use_qkv_bias": false,
+           "vocab_size": 157184, "max_position_embeddings": 32768, "tie_word_embeddings": false})",
+       16255.643392, 0},
+      // arcee-ai/Trinity-Mini: 26,123,974,400
+      {R"({"model_type": "afmoe", "num_hidden_layers": 32, "hidden_size": 2048,
+           "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+           "intermediate_size": 6144, "moe_intermediate_size": 1024, "num_experts": 128,
+           "num_experts_per_tok": 8, "num_shared_experts": 1, "num_dense_layers": 2,
+           "sliding_window": 2048, "layer_types": ["sliding_attention", "sliding_attention",
+           "sliding_attention", "full_attention"], "vocab_size": 200192,
+           "max_position_embeddings": 131072, "tie_word_embeddings": false})",
+       26123.9744, 0},
+      // rednote-hilab/dots.llm1: 142,774,373,888
+      {R"({"model_type": "dots1", "num_hidden_layers": 62, "hidden_size": 4096,
+           "num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128,
+           "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 128,
+           "num_experts_per_tok": 6, "n_shared_experts": 2, "first_k_dense_replace": 1,
+           "vocab_size": 152064, "max_position_embeddings": 32768, "tie_word_embeddings": false})",
+       142774.373888, 0},
+      // arcee-ai/AFM-4.5B: 4,619,184,640
+      {R"({"model_type": "arcee", "num_hidden_layers": 36, "hidden_size": 2560,
+           "num_attention_heads": 20, "num_key_value_heads": 4, "head_dim": 128,
+           "intermediate_size": 18432, "hidden_act": "relu2", "vocab_size": 128004,
+           "max_position_embeddings": 65536, "tie_word_embeddings": false})",
+       4619.18464, 0},
+      // LGAI-EXAONE/EXAONE-4.0-32B: 32,003,216,384
+      {R"({"model_type": "exaone4", "num_hidden_layers": 64, "hidden_size": 5120,
+           "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128,
+           "intermediate_size": 27392, "sliding_window": 4096, "sliding_window_pattern": "LLLG",
+           "vocab_size": 102400, "max_position_embeddings": 131072, "tie_word_embeddings": false})",
+       32003.216384, 0},
+      // A small one found by a search: attention and MLP, MLP alone, attention alone, neither
+      {R"({"model_type": "nemotron-nas", "num_hidden_layers": 4, "hidden_size": 1024,
+           "num_attention_heads": 8, "num_key_value_heads": null, "intermediate_size": null,
+           "vocab_size": 1000, "max_position_embeddings": 4096, "tie_word_embeddings": false,
+           "block_configs": [
+             {"attention": {"n_heads_in_group": 4, "no_op": false}, "ffn": {"ffn_mult": 3.0}},
+             {"attention": {"n_heads_in_group": null, "no_op": true}, "ffn": {"ffn_mult": 1.5}},
+             {"attention": {"n_heads_in_group": 4}, "ffn": {"ffn_mult": null, "no_op": true}},
+             {"attention": {"no_op": true}, "ffn": {"no_op": true}}]})",
+       16.733184, 0},
       // MiniMaxAI/MiniMax-M3, its text: 426,174,572,928
       {R"({"model_type": "minimax_m3", "num_hidden_layers": 60, "hidden_size": 6144,
            "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 128,
@@ -239,6 +302,23 @@ TEST_CASE("a value of the wrong kind is refused, in what sets a family apart, to
             .find("/attn_config/kv_n_heads: ") != std::string::npos);
   CHECK(refusal("chatglm", R"("multi_query_attention": 1)").find("/multi_query_attention: ") !=
         std::string::npos);
+}
+
+TEST_CASE("layers that share keys and values are refused, and lists of words are read") {
+  const std::string hunyuan = R"({"model_type": "hunyuan", "num_hidden_layers": 4,
+      "hidden_size": 512, "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1000,
+      "max_position_embeddings": 2048, "use_cla": )";
+  CHECK(error_text([&] {
+          (void)job_of_config(hunyuan + "true}");
+        }).find("/use_cla: asks for keys and values that layers share") != std::string::npos);
+  CHECK_NOTHROW((void)job_of_config(hunyuan + "false}"));
+  const ImportedJob job = job_of_config(
+      R"({"model_type": "glm4_moe", "num_hidden_layers": 4, "hidden_size": 512,
+          "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1000,
+          "moe_intermediate_size": 256, "n_routed_experts": 8, "num_experts_per_tok": 2,
+          "max_position_embeddings": 2048, "mlp_layer_types": ["dense", "dense", "sparse",
+          "sparse"]})");
+  CHECK(job.model.experts.first_dense == 2);
 }
 
 TEST_CASE("embeddings narrower than the model (OPT-350m) are refused by name") {

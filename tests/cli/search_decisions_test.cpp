@@ -343,7 +343,7 @@ TEST_CASE("utilisation says of which peak it is, where plans differ in precision
   const std::string text =
       run_prequel(
           "search --model qwen3-30b-a3b --cluster dgx-h100 --nodes 4 --gbs 512 "
-          "--seq-len 4096 --precision bf16,fp8")
+          "--seq-len 4096 --precision bf16,fp8 --top 40")
           .out;
   CHECK(text.find("MFU of a peak of ") != std::string::npos);
   CHECK(text.find("989 TFLOP/s (bf16)") != std::string::npos);

@@ -308,6 +308,28 @@ TEST_CASE("without a kernel for chosen keys, scores of all pairs are made in fp3
   CHECK(kept_bytes(told(Mixer::sparse), {}) - chosen == doctest::Approx(6 * pairs).epsilon(0.01));
 }
 
+TEST_CASE("a short convolution and layers of many widths are told by the model's file") {
+  const auto read = [](const char* more) {
+    return read_transformer(Document::parse(
+        "model",
+        std::string(R"({"name":"m","num_hidden_layers":2,"hidden_size":512,"mlp":"swiglu",)"
+                    R"("bias":false,"norm":"rms_norm","num_attention_heads":8,)"
+                    R"("vocab_size":1000,"max_position_embeddings":2048,)") +
+            more + "}"));
+  };
+  const Transformer model =
+      read(R"("short_conv_kernel_dim":3,"layer_types":["conv","full_attention"])");
+  const LayerKind alone{Feed::none, Mixer::short_conv};
+  CHECK(block_parameters(model, alone).total() == 4 * 512 * 512 + 3 * 512 + 512);
+  // The norm's result, three of the product, the convolution's input and result, the projection's.
+  CHECK(kept_a_token(model, alone) == doctest::Approx(2 * 512 * 7));
+  const Transformer widths =
+      read(R"("layer_types":["full_attention","no_mixer"],"intermediate_sizes":[0,768])");
+  CHECK(widths.kind_of(0) == LayerKind{Feed::none, Mixer::attention});
+  CHECK(widths.inner_of(widths.kind_of(1)) == 768);
+  CHECK(widths.kind_of(1).mixer == Mixer::none);
+}
+
 TEST_CASE("a model's files name what its layers need") {
   const auto refusal = [](const char* text) {
     return error_text([&] { (void)read_transformer(Document::parse("model", text)); });

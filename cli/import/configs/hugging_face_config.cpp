@@ -50,6 +50,14 @@ class Fields {
     const auto value = found->is_array() ? count_of_all(*found) : found->integer(0, kMaxShape);
     return value > 0 ? std::optional(value) : std::nullopt;
   }
+  /// Reads of how many layers the last is another: a number, or a letter for each (`LLLG`).
+  std::optional<std::int64_t> period(const std::vector<std::string>& keys) {
+    const auto found = find(keys);
+    if (!found || !found->is_text()) return count(keys);
+    const std::string letters = found->text();
+    if (letters.empty() || letters.size() > 256) found->problem("expected a letter a layer");
+    return std::ssize(letters);
+  }
   /// The section of that name, whose keys count as asked for.
   std::optional<Cursor> section(const char* key) {
     auto found = find({key});
@@ -94,11 +102,14 @@ class Fields {
   std::set<std::string> used_;
 };
 
-/// A multi-modal config keeps its language model one level down.
+/// A multi-modal config keeps its language model one level down, or two.
 Cursor language_model(const Cursor& root) {
   if (!root.find("hidden_size")) {
-    for (const char* key : {"text_config", "language_config", "llm_config"}) {
-      if (const auto text = root.find(key); text && text->is_object()) return *text;
+    for (const char* key : {"text_config", "language_config", "llm_config", "thinker_config"}) {
+      const auto text = root.find(key);
+      if (!text || !text->is_object()) continue;
+      (void)text->members();  // those beside a model further down say nothing here
+      return language_model(*text);
     }
   }
   return root;
@@ -151,17 +162,19 @@ Family family_of(const ForeignNames& names, const std::string& file, const std::
                   file, in_quotes(type), did_you_mean(type, known), fmt::join(known, ", ")));
 }
 
-/// Reads a list of which layers have experts: 0 and 1, or true; all from one layer on. False where
-/// there is none.
+/// Reads a list of which layers have experts: 0 and 1, true, or words; all from one layer on. False
+/// where there is none.
 bool read_expert_layers(Fields& fields, ImportedExperts& experts) {
-  for (const char* key : {"moe_layer_freq", "is_moe_layer"}) {
+  for (const char* key : {"moe_layer_freq", "is_moe_layer", "mlp_layer_types"}) {
     const auto list = fields.root().find(key);
     if (!list || !list->is_array()) continue;
     (void)fields.find({key});
     std::int64_t dense = 0;
     bool has = false;
     for (const Cursor& one : list->items()) {
-      const bool is = one.json().is_boolean() ? one.boolean() : one.integer(0, 1) == 1;
+      const bool is = one.json().is_boolean() ? one.boolean()
+                      : one.is_text()         ? one.text() != "dense"
+                                              : one.integer(0, 1) == 1;
       if (has && !is) one.problem("layers without experts behind one with them are not modelled");
       has = has || is;
       if (!has) ++dense;
@@ -318,10 +331,11 @@ class ModelReader {
       : fields_(fields), family_(family), names_(names) {}
 
   void read(ImportedModel& model) {
-    // Families told by letters may leave it out.
-    const auto letters = fields_.find({"hybrid_override_pattern"});
-    if (letters && letters->is_text()) {
-      model.layers = static_cast<std::int64_t>(letters->text().size());
+    // Families told by letters or words may leave it out.
+    for (const char* key : {"layers_block_type", "hybrid_override_pattern"}) {
+      const auto list = fields_.find({key});
+      if (list && list->is_array()) model.layers = std::ssize(list->items());
+      if (list && list->is_text()) model.layers = std::ssize(list->text());
     }
     const auto take = [&](const char* field, auto& value) { read_field(field, value); };
     each_shape_field(model, take);
@@ -344,7 +358,10 @@ class ModelReader {
     }
     if (keys == nullptr || (listed_ && field == "moe_layer_freq")) return;
     std::optional<Value> found;
-    if constexpr (std::is_same_v<Value, std::int64_t>) found = fields_.count(*keys);
+    if constexpr (std::is_same_v<Value, std::int64_t>) {
+      const bool repeats = field == "full_attention_every";
+      found = repeats ? fields_.period(*keys) : fields_.count(*keys);
+    }
     if constexpr (std::is_same_v<Value, bool>) found = fields_.flag(*keys);
     if constexpr (std::is_same_v<Value, double>) found = fields_.number(*keys);
     if (found) value = found;

@@ -42,6 +42,9 @@ class MixerReader {
     if (is({"deepseek_v32", "glm_moe_dsa"})) read_sparse();
     if (is({"kimi_linear"})) read_kimi();
     if (is({"granitemoehybrid", "bamba"})) read_mamba_layers();
+    if (is({"lfm2", "lfm2_moe"})) read_convolutions();
+    if (is({"bailing_moe_linear", "bailing_hybrid"})) read_groups();
+    if (is({"nemotron-nas"})) read_found_blocks();
     if (is({"jamba"})) read_jamba();
     if (is({"minimax", "minimax_text_01", "minimax_m1"})) read_lightning();
     if (is({"gemma4"})) read_gemma();
@@ -49,7 +52,7 @@ class MixerReader {
     if (is({"minimax_m3"})) read_blocks();
     if (is({"step3p5"})) read_step();
     if (is({"longcat_flash"})) read_longcat();
-    if (is({"exaone_moe"})) read_types();
+    if (is({"exaone_moe", "olmo_hybrid"})) read_types();
     if (is({"deepseek_v4"})) read_compressed();
     if (is({"mamba2"})) read_mamba();
   }
@@ -115,23 +118,30 @@ class MixerReader {
   }
   static std::string as_it_is(const std::string& type) { return type; }
 
+  static std::string letters_of(const std::vector<std::string>& types) {
+    std::string letters;
+    for (const std::string& word : types) {
+      for (const auto& [from, to] : kBlockLetters) {
+        if (word == from) letters += to;
+      }
+    }
+    return letters;
+  }
+
   void read_pattern() {
     std::string pattern;
     if (const Json* letters = find("hybrid_override_pattern"); letters && letters->is_string()) {
       pattern = letters->get<std::string>();
     } else {
-      for (const std::string& word : words("layers_block_type")) {
-        for (const auto& [from, to] : kBlockLetters) {
-          if (word == from) pattern += to;
-        }
-      }
+      pattern = letters_of(words("layers_block_type"));
     }
     const auto depths = number("num_nextn_predict_layers", 0);
-    if (const Json* depth = find("mtp_hybrid_override_pattern");
-        depth && depth->is_string() && depths > 0) {
-      for (std::int64_t i = 0; i < std::min<std::int64_t>(depths, 16); ++i) {
-        pattern += "/" + depth->get<std::string>();
-      }
+    const Json* letters = find("mtp_hybrid_override_pattern");
+    const std::string depth = letters && letters->is_string()
+                                  ? letters->get<std::string>()
+                                  : letters_of(words("mtp_layers_block_type"));
+    if (!depth.empty() && depths > 0) {
+      for (std::int64_t i = 0; i < std::min<std::int64_t>(depths, 16); ++i) pattern += "/" + depth;
       if (flag("mtp_use_repeated_layer", depths > 1)) put("mtp_use_repeated_layer", true);
     }
     put("layers_pattern", pattern);
@@ -175,6 +185,75 @@ class MixerReader {
                     [&](const std::string& is) { return type(is == "attention"); })) {
       put_types([&](std::int64_t layer) { return type(std::ranges::count(attention, layer) > 0); });
     }
+  }
+
+  /// Attention in the layers that are listed, by their types or by their numbers; else
+  /// convolutions. Sizes of the MLP are those of one without a gate.
+  void read_convolutions() {
+    const std::vector<std::int64_t> full = numbers("full_attn_idxs");
+    const auto type = [](bool attends) { return attends ? "full_attention" : "conv"; };
+    if (!put_listed(words("layer_types"),
+                    [&](const std::string& is) { return type(is == "full_attention"); })) {
+      put_types([&](std::int64_t layer) { return type(std::ranges::count(full, layer) > 0); });
+    }
+    put("short_conv_kernel_dim", number("conv_L_cache", 3));
+    if (model_.experts.count) return;
+    const std::int64_t inner = number("block_ff_dim", model_.ffn_hidden.value_or(0));
+    const std::int64_t multiple = std::max<std::int64_t>(1, number("block_multiple_of", 256));
+    const Json* factor = find("block_ffn_dim_multiplier");
+    const double times = factor && factor->is_number() ? factor->get<double>() : 1.0;
+    if (!flag("block_auto_adjust_ff_dim", true) || !(times > 0 && times < 100)) return;
+    const auto gated = static_cast<std::int64_t>(times * static_cast<double>(2 * inner / 3));
+    model_.ffn_hidden = (gated + multiple - 1) / multiple * multiple;
+  }
+
+  /// Softmax attention in the last layer of each group, and in those behind the last whole one.
+  void read_groups() {
+    const std::int64_t group = number("layer_group_size", 8);
+    put_types([&](std::int64_t layer) {
+      const bool last =
+          group > 0 && ((layer + 1) % group == 0 || layer >= layers() / group * group);
+      return last ? "full_attention" : "lightning_attention";
+    });
+  }
+
+  /// Layers that a search chose one by one (arXiv 2411.19146): with attention or without, with an
+  /// MLP of a width of its own or without. Those with neither are none.
+  void read_found_blocks() {
+    const Json* blocks = find("block_configs");
+    if (!blocks || !blocks->is_array()) return;
+    Json types = Json::array();
+    Json widths = Json::array();
+    for (const Json& block : *blocks) {
+      if (!block.is_object()) continue;
+      const Json attention = block.value("attention", Json::object());
+      const Json feed = block.value("ffn", Json::object());
+      const auto is_left_out = [](const Json& part) {
+        const auto said = part.find("no_op");
+        return said != part.end() && said->is_boolean() && said->get<bool>();
+      };
+      if (const auto sharing = attention.find("n_heads_in_group");
+          sharing != attention.end() && sharing->is_number_integer() && model_.heads) {
+        model_.kv_heads = *model_.heads / std::max<std::int64_t>(1, sharing->get<std::int64_t>());
+      }
+      const auto times = feed.find("ffn_mult");
+      const double factor = times != feed.end() && times->is_number() ? times->get<double>() : 0;
+      const bool feeds = !is_left_out(feed) && factor > 0 && factor < 1e3;
+      if (is_left_out(attention) && !feeds) continue;
+      types.push_back(is_left_out(attention) ? "no_mixer" : "full_attention");
+      widths.push_back(feeds ? inner_of(factor, model_.hidden.value_or(0)) : 0);
+    }
+    if (types.empty()) return;
+    model_.layers = std::ssize(types);
+    model_.ffn_hidden = std::ranges::max(widths).get<std::int64_t>();
+    put("layer_types", types);
+    put("intermediate_sizes", widths);
+  }
+
+  /// Two thirds of a factor of the hidden size, in multiples of 256.
+  static std::int64_t inner_of(double factor, std::int64_t hidden) {
+    const auto inner = static_cast<std::int64_t>(2 * factor * static_cast<double>(hidden) / 3);
+    return (inner + 255) / 256 * 256;
   }
 
   void read_jamba() {

@@ -27,7 +27,7 @@ bool is_mixer_key(std::string_view key) {
       " layers_pattern layer_types mtp_layer_types compression_window hc_mult o_groups o_lora_rank "
       "block_residuals attention_k_eq_v attn_output_gate mtp_use_repeated_layer other_parameters "
       "moe_router_bias moe_latent_size moe_latent_norm num_hash_layers num_zero_experts "
-      "moe_shortcut ";
+      "moe_shortcut intermediate_sizes short_conv_kernel_dim ";
   for (const std::string_view begin : {"mamba_", "linear_", "index_", "swa_"}) {
     if (key.starts_with(begin)) return true;
   }
