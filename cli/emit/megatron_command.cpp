@@ -448,8 +448,7 @@ class MegatronCommand {
     if (plan_.master_weights == MasterWeights::none) {
       leave_out("master_weights", "Megatron updates a copy of the weights in fp32");
     }
-    if (plan_.optimizer == Optimizer::adam_8bit || plan_.optimizer == Optimizer::adam_paged ||
-        plan_.optimizer == Optimizer::adam_in_backward) {
+    if (keeps_8_bits(plan_.optimizer) || updates_in_backward(plan_.optimizer)) {
       leave_out("optimizer", fmt::format("{}: Megatron has Adam's states in one format on the "
                                          "device, and updates at the end of a step",
                                          name(plan_.optimizer)));
