@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -23,7 +25,7 @@
 #include "cli/flags/job_flags.hpp"
 #include "cli/flags/parse_problem.hpp"
 #include "cli/flags/parsers.hpp"
-#include "cli/import/job/name_files.hpp"
+#include "cli/import/job/foreign_names.hpp"
 #include "cli/mcp/server.hpp"
 #include "cli/predict/predict_options.hpp"
 #include "cli/search/search_options.hpp"
@@ -156,22 +158,40 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
       ->type_name("auto|always|never")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
   app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
-  add_predict(app, predict, command([&] { return run_predict(common, predict); }));
-  add_search(app, search, command([&] { return run_search(common, search); }));
-  add_compare(app, compare, command([&] { return run_compare(common, compare); }));
-  add_import(app, import, command([&] { return run_import(common, import); }));
-  add_show(app, show, command([&] { return run_show(common, show); }));
-  add_validate(app, validate, command([&] { return run_validate(common, validate); }));
-  add_calibrate(
-      app, calibrate,
-      {.measure = command([&] { return run_calibrate_measure(common, calibrate.measure); }),
-       .fit = command([&] { return run_calibrate_fit(common, calibrate.fit); }),
-       .check = command([&] { return run_calibrate_check(common, calibrate.check); }),
-       .compare = command([&] { return run_calibrate_compare(common, calibrate.compare); }),
-       .runs = command([&] { return run_calibrate_runs(common, calibrate.runs); }),
-       .advise = command([&] { return run_calibrate_advise(common, calibrate.advise); })},
-      add_job);
-  add_mcp(app, mcp, command([&] { return run_mcp(common, mcp); }));
+  const std::pair<std::string_view, std::function<void()>> commands[] = {
+      {"predict",
+       [&] { add_predict(app, predict, command([&] { return run_predict(common, predict); })); }},
+      {"search",
+       [&] { add_search(app, search, command([&] { return run_search(common, search); })); }},
+      {"compare",
+       [&] { add_compare(app, compare, command([&] { return run_compare(common, compare); })); }},
+      {"import",
+       [&] { add_import(app, import, command([&] { return run_import(common, import); })); }},
+      {"show", [&] { add_show(app, show, command([&] { return run_show(common, show); })); }},
+      {"validate",
+       [&] {
+         add_validate(app, validate, command([&] { return run_validate(common, validate); }));
+       }},
+      {"calibrate",
+       [&] {
+         add_calibrate(
+             app, calibrate,
+             {.measure = command([&] { return run_calibrate_measure(common, calibrate.measure); }),
+              .fit = command([&] { return run_calibrate_fit(common, calibrate.fit); }),
+              .check = command([&] { return run_calibrate_check(common, calibrate.check); }),
+              .compare = command([&] { return run_calibrate_compare(common, calibrate.compare); }),
+              .runs = command([&] { return run_calibrate_runs(common, calibrate.runs); }),
+              .advise = command([&] { return run_calibrate_advise(common, calibrate.advise); })},
+             add_job);
+       }},
+      {"mcp", [&] { add_mcp(app, mcp, command([&] { return run_mcp(common, mcp); })); }}};
+  // The parser takes longer to make than to use: a command that comes first needs no other's flags.
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const bool alone =
+      std::ranges::any_of(commands, [&](const auto& one) { return one.first == first; });
+  for (const auto& [name, add] : commands) {
+    if (!alone || name == first) add();
+  }
   add_completion(app);
   add_manual(app);
   app.set_version_flag(

@@ -27,49 +27,6 @@ constexpr std::string_view kJobColumns[] = {
     "id",         "source", "table",  "cluster", "framework", "software",
     "gpus",       "model",  "layers", "hidden",  "heads",     "kv_heads",
     "ffn_hidden", "vocab",  "params", "mlp",     "position",  "tied_embeddings"};
-/// Columns of models with experts, and of a plan's parts as tables flag them.
-constexpr std::string_view kMoreJobColumns[] = {
-    "head_dim",         "experts",        "top_k",           "expert_ffn",
-    "moe_layers",       "shared_experts", "shared_ffn",      "mtp",
-    "tp_comm_overlap",  "a2a_overlap",    "cuda_graph_impl", "cuda_graph_scope",
-    "grad_reduce_fp32", "moments_dtype"};
-/// Columns that only describe, or that stacks decide: kept for grouping.
-constexpr std::string_view kDescribing[] = {"adapter",
-                                            "anomaly",
-                                            "capacity_factor",
-                                            "ce_fusion",
-                                            "check",
-                                            "delay_wgrad",
-                                            "derived",
-                                            "eval_seconds",
-                                            "fp8_attention",
-                                            "engine",
-                                            "fp8_output_proj",
-                                            "fsdp",
-                                            "gpu",
-                                            "gpus_per_node",
-                                            "hybridep_sms",
-                                            "init_seconds",
-                                            "length_distribution",
-                                            "main_grads_dtype",
-                                            "measured",
-                                            "mem_kind",
-                                            "op_fuser",
-                                            "optimizer_name",
-                                            "overlap_grad_reduce",
-                                            "overlap_param_gather",
-                                            "p2p_mode",
-                                            "paged_stash",
-                                            "real_tokens_share",
-                                            "recipe",
-                                            "recipe_mismatch",
-                                            "recompute_granularity",
-                                            "shared_expert_overlap",
-                                            "software_version",
-                                            "tokens_per_s_per_gpu",
-                                            "tp_comm_ub",
-                                            "tp_gather",
-                                            "trainable_params"};
 constexpr std::string_view kRunColumns[] = {
     "date", "launch", "clock_ghz", "sec_per_iter", "tflops_per_gpu", "flops_definition",
     "mfu",  "hfu",    "mem_gib",   "mem_kind",     "status",         "notes"};
@@ -262,7 +219,8 @@ void check_agreement(Cells& cells, const MeasuredRun& run) {
 }
 
 MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
-                     const std::string& file, const std::vector<std::string>& known) {
+                     const std::string& file, const std::vector<std::string>& known,
+                     const RunWords& words) {
   MeasuredRun run;
   run.file = file;
   run.line = row.line;
@@ -273,7 +231,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
     if (std::find(known.begin(), known.end(), column) == known.end()) run.unknown.push_back(column);
   }
   std::map<std::string, std::string> translated = run.cells;
-  translate_cells(translated);
+  translate_cells(words, translated);
   if (translated.contains("engine")) run.cells["engine"] = translated["engine"];
   Cells cells(translated);
   run.id = cells.text("id");
@@ -394,24 +352,24 @@ std::vector<std::string> run_columns() {
   return columns;
 }
 
-std::vector<std::string> known_columns() {
+std::vector<std::string> known_columns(const RunWords& words) {
   std::vector<std::string> known = run_columns();
   each_axis([&](const auto& axis) {
     if (axis.column != axis.name) known.emplace_back(axis.name);
   });
-  known.insert(known.end(), std::begin(kMoreJobColumns), std::end(kMoreJobColumns));
-  known.insert(known.end(), std::begin(kDescribing), std::end(kDescribing));
+  known.insert(known.end(), words.columns.begin(), words.columns.end());
   return known;
 }
 
 std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file) {
   CsvReader table(in, file);
-  const std::vector<std::string> known = known_columns();
+  const RunWords words = read_run_words(Library({}));
+  const std::vector<std::string> known = known_columns(words);
   check_columns(table, file, known);
   std::vector<MeasuredRun> runs;
   std::set<std::string> ids;
   while (const auto row = table.next()) {
-    MeasuredRun run = read_run(table.columns(), *row, file, known);
+    MeasuredRun run = read_run(table.columns(), *row, file, known, words);
     if (!ids.insert(run.id).second && run.contradiction.empty()) {
       run.contradiction = fmt::format("id {}: used by an earlier row", in_quotes(run.id));
     }

@@ -13,6 +13,8 @@
 
 namespace prequel {
 
+struct RunWords;
+
 enum class RunStatus : std::uint8_t { ok, oom, failed };
 
 /// The cells of one row, before software defaults.
@@ -51,7 +53,7 @@ Transformer completed(const Transformer& row, const Transformer& shipped, const 
 std::vector<std::string> run_columns();
 
 /// All columns that are known, those that only describe too.
-std::vector<std::string> known_columns();
+std::vector<std::string> known_columns(const RunWords& words);
 
 /// Reads a table whole. Throws InputError when the file is no such table (no `id`, `cluster` or
 /// `status` column, one that is nearly a known one, broken quoting); a row that cannot be read is

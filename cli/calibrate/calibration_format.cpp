@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/json/interval_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
 #include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"

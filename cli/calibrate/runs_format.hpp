@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/calibrate/runs_answer.hpp"
-#include "cli/json/context.hpp"
+#include "cli/json/answer_json.hpp"
 
 namespace prequel {
 

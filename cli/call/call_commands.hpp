@@ -12,7 +12,7 @@
 #include "cli/call/call_session.hpp"
 #include "cli/compare/compare_options.hpp"
 #include "cli/flags/common_options.hpp"
-#include "cli/json/context.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/search/search_options.hpp"
 #include "cli/show/show_options.hpp"

@@ -17,6 +17,7 @@ struct CalibrateRunsOptions;
 struct CommonOptions;
 struct CompareOptions;
 struct ImportOptions;
+class Library;
 struct MeasurementFile;
 struct PredictOptions;
 struct Scenario;
@@ -46,6 +47,7 @@ MeasurementFile read_chosen_rows(const CommonOptions& common, const std::vector<
 
 /// Prints the text for the target of that name on stdout and, unless `quiet`, what it leaves out on
 /// stderr.
-void print_emitted(std::string_view target, const Scenario& scenario, bool quiet);
+void print_emitted(std::string_view target, const Scenario& scenario, const Library& library,
+                   bool quiet);
 
 }  // namespace prequel

@@ -5,6 +5,7 @@
 #include "calibrate/runs/gap.hpp"
 #include "cli/call/call_commands.hpp"
 #include "cli/commands/progress_line.hpp"
+#include "cli/emit/emitted_plan.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/predict/memory_snapshot.hpp"
 #include "cli/predict/predict_answer.hpp"
@@ -97,6 +98,16 @@ void print_gap(const std::vector<GapCause>& causes, const Terminal& out) {
 
 }  // namespace
 
+void print_emitted(std::string_view target, const Scenario& scenario, const Library& library,
+                   bool quiet) {
+  const EmittedPlan emitted = emit_plan(target, scenario, library);
+  fmt::print("{}", emitted.text);
+  if (quiet) return;
+  for (const LeftOut& one : emitted.left_out) {
+    fmt::print(stderr, "left out: {}: {}\n", one.field, one.why);
+  }
+}
+
 int run_predict(const CommonOptions& common, const PredictOptions& options) {
   const Library library(common.data_directories);
   PredictAnswer answer = [&] {
@@ -115,7 +126,7 @@ int run_predict(const CommonOptions& common, const PredictOptions& options) {
       fmt::print(stderr, "warning: this plan does not fit: {} of {} GiB\n",
                  gib_text(prediction.peak_memory), gib_text(scenario.device.memory));
     }
-    print_emitted(options.emit, scenario, common.quiet);
+    print_emitted(options.emit, scenario, library, common.quiet);
   } else if (options.format == OutputFormat::json) {
     fmt::print("{}", prediction_json(answer));
   } else {

@@ -81,7 +81,7 @@ void print_left_out(const SearchAnswer& answer) {
   count(result.required - result.fitting, "out of memory");
 }
 
-void emit_best(const CommonOptions& common, const SearchAnswer& answer) {
+void emit_best(const CommonOptions& common, const SearchAnswer& answer, const Library& library) {
   const SearchInputs& inputs = answer.inputs;
   const FoundPlan& best = answer.result.plans.front();
   if (!common.quiet) {
@@ -89,7 +89,8 @@ void emit_best(const CommonOptions& common, const SearchAnswer& answer) {
                answer.result.fitting, shape_text(best.shape, inputs.model), layout_text(best.plan),
                best.sec_per_iter, best.peak_memory.value / kGiB);
   }
-  print_emitted(answer.options.emit, scenario_of(inputs, best.plan, best.shape), common.quiet);
+  print_emitted(answer.options.emit, scenario_of(inputs, best.plan, best.shape), library,
+                common.quiet);
 }
 
 /// Runs the search on several clusters at once.
@@ -144,7 +145,7 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   }
   print_disagreements(answer);
   if (!options.emit.empty() && !result.plans.empty()) {
-    emit_best(common, answer);
+    emit_best(common, answer, library);
   } else {
     print_answer(common, answer);
   }

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/flags/value_lists.hpp"
-#include "cli/json/plan_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/translate/idle_settings.hpp"
 #include "cli/translate/translated_request.hpp"

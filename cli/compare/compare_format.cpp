@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/json/interval_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
-#include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/text/number_text.hpp"
 #include "cli/text/spread_text.hpp"

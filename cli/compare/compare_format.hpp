@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/compare/compare_answer.hpp"
-#include "cli/json/context.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/text/terminal.hpp"
 
 namespace prequel {

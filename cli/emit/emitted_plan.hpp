@@ -2,7 +2,6 @@
 
 /// A plan as the launch of a training framework: `--emit`.
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,8 @@
 #include "sim/price/pricing.hpp"
 
 namespace prequel {
+
+class Library;
 
 /// Something that the text cannot say.
 struct LeftOut {
@@ -22,25 +23,10 @@ struct EmittedPlan {
   std::vector<LeftOut> left_out;
 };
 
-/// Returns the parts of a plan that frameworks which only wrap layers leave to the model's code;
-/// each where the plan has it.
-std::vector<LeftOut> left_to_model_code(const Scenario& scenario);
-
-/// The command line of Megatron-LM's pretrain_gpt.py, or of Megatron-DeepSpeed's where the
-/// scenario's software is one: launcher, model, batch, degrees and memory.
-EmittedPlan emit_megatron(const Scenario& scenario);
-/// DeepSpeed's ds_config.json.
-EmittedPlan emit_deepspeed(const Scenario& scenario);
-/// Python that sets the arguments of PyTorch's fully_shard or, where the scenario's software is
-/// older, FullyShardedDataParallel.
-EmittedPlan emit_fsdp(const Scenario& scenario);
-
-struct EmitTarget {
-  std::string_view name;
-  EmittedPlan (*emit)(const Scenario& scenario);
-};
-inline constexpr std::array kEmitTargets{EmitTarget{"megatron", emit_megatron},
-                                         EmitTarget{"deepspeed", emit_deepspeed},
-                                         EmitTarget{"fsdp", emit_fsdp}};
+/// Writes the plan as the rules of data/emit/ say for `target`: the command line of Megatron-LM's
+/// pretrain_gpt.py or, where the scenario's software is one, Megatron-DeepSpeed's (`megatron`),
+/// DeepSpeed's ds_config.json (`deepspeed`), or Python that sets the arguments of PyTorch's
+/// fully_shard or, for older software, FullyShardedDataParallel (`fsdp`).
+EmittedPlan emit_plan(std::string_view target, const Scenario& scenario, const Library& library);
 
 }  // namespace prequel

@@ -2,10 +2,10 @@
 
 /// Why a command line could not be understood, in the user's words.
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
-
-#include "cli/flags/foreign_flag.hpp"
 
 namespace CLI {
 class App;
@@ -13,6 +13,16 @@ class ParseError;
 }  // namespace CLI
 
 namespace prequel {
+
+struct ForeignNames;
+
+/// Reads what other programs call settings, when it is needed. Throws InputError.
+using ReadNames = std::function<std::shared_ptr<const ForeignNames>()>;
+
+/// Returns the flags of prequel that say the same ("--recompute full" of
+/// "--gradient-checkpointing"); the empty text where importers would not know it, or not as an axis
+/// of a plan, or where the names cannot be read.
+std::string said_here(const ReadNames& names, const std::string& flag, const std::string& value);
 
 /// Returns the words that the parser did not understand, with what would do: the option that says
 /// what another program's flag does, or the nearest option or command. `names` is asked for what

@@ -10,15 +10,15 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/import/argument_dump.hpp"
 #include "cli/import/companion_files.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
+#include "cli/import/job/foreign_names.hpp"
 #include "cli/import/job/job_completion.hpp"
-#include "cli/import/job/name_files.hpp"
+#include "cli/import/logged_runs.hpp"
 #include "cli/import/logs/training_log.hpp"
 #include "cli/import/mlperf_variables.hpp"
-#include "cli/import/named_models.hpp"
+#include "cli/import/named_inputs.hpp"
 #include "cli/import/reading.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
@@ -32,7 +32,6 @@
 #include "hw/base/text.hpp"
 
 namespace prequel {
-
 namespace {
 
 constexpr std::size_t kLongestRefusal = 400;  // of what is missing

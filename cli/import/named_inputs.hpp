@@ -48,4 +48,17 @@ void replace_by_names(ImportedJob& job, const ImportNames& names);
 /// software overlaps gradients otherwise than the files ask for, and what is still missing.
 void complete_by_names(ImportedJob& job, const ImportNames& names);
 
+struct LaunchScript;
+
+/// Notes where a script may name its model beside the flags that are known to: its variables, its
+/// program, its other words.
+void note_model_clues(const LaunchScript& script, ImportedJob& job);
+/// Notes that a file's own name may tell.
+void note_file_clue(const std::string& file, ImportedJob& job);
+
+/// Takes from the model that the job names what no file says of its shape, where prequel has it
+/// (models/job/model_names.hpp), and notes it as read; where it names none, from the model that is
+/// named within the likeliest other text, and notes that as assumed.
+void look_up_model(const Library* library, ImportedJob& job);
+
 }  // namespace prequel

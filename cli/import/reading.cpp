@@ -11,11 +11,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/import/configs/config_templates.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/job/name_files.hpp"
-#include "cli/import/named_models.hpp"
+#include "cli/import/job/foreign_names.hpp"
+#include "cli/import/named_inputs.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_text.hpp"
 #include "cli/import/training_programs.hpp"
+#include "hw/base/errors.hpp"
 
 namespace prequel {
 namespace {
@@ -141,6 +144,68 @@ void note_settings(const std::vector<Source>& sources, const std::vector<const S
     state = std::move(script.state);
     state.arguments = shell_state(names.script).arguments;
   }
+}
+
+namespace {
+
+constexpr std::size_t kLongestConfig = 16u << 20;
+
+/// JSON has no `$` outside of quotes.
+std::string with_variables(std::string_view text, const ShellState& state) {
+  std::string filled;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool braces = text.substr(at, 2) == "${";
+    const std::size_t begin = at + (braces ? 2 : 1);
+    std::size_t end = begin;
+    while (end < text.size() && is_name_letter(text[end])) ++end;
+    const auto known = text[at] == '$' ? state.variables.find(text.substr(begin, end - begin))
+                                       : state.variables.end();
+    if (known == state.variables.end() || (braces && text.substr(end, 1) != "}")) {
+      filled += text[at++];
+      continue;
+    }
+    filled += known->second;
+    at = end + (braces ? 1 : 0);
+    if (filled.size() > kLongestConfig) throw InputError("envsubst: makes over 16 MiB of a config");
+  }
+  return filled;
+}
+
+/// As `sed` does.
+std::string substituted(std::string text, const ImportedJob& job) {
+  for (const auto& [name, value] : job.substitutions) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+      text.replace(at, name.size(), value);
+      at += value.size();
+      if (text.size() > kLongestConfig) throw InputError("sed: makes over 16 MiB of a config");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+void remember_substitutions(std::string_view word, ImportedJob& job) {
+  while (word.size() > 5 && word[0] == 's' &&
+         std::ispunct(static_cast<unsigned char>(word[1])) != 0) {
+    const char sign = word[1];
+    const std::size_t middle = word.find(sign, 2);
+    const std::size_t end = middle == std::string_view::npos ? middle : word.find(sign, middle + 1);
+    if (end == std::string_view::npos) return;
+    const std::string_view name = word.substr(2, middle - 2);
+    const std::string_view value = word.substr(middle + 1, end - middle - 1);
+    if (name.size() > 2 && is_variable_name(name) && value.find('$') == std::string_view::npos) {
+      job.substitutions.emplace_back(name, value);
+    }
+    word.remove_prefix(end + 1);
+    word.remove_prefix(std::min(word.find_first_of(";\n"), word.size()));
+    word.remove_prefix(std::min(word.find_first_not_of("; \n"), word.size()));
+  }
+}
+
+std::string filled_template(const std::string& text, const ImportedJob& job,
+                            const ShellState& state) {
+  return with_variables(substituted(text, job), state);
 }
 
 }  // namespace prequel

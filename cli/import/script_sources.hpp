@@ -4,11 +4,13 @@
 /// others, and what their command lines set in configurations.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/import/configs/config_values.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/shell/shell_state.hpp"
+#include "cli/import/shell/launch_script.hpp"
 #include "cli/import/source_files.hpp"
 
 namespace prequel {
@@ -34,5 +36,13 @@ std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources
 /// files.
 void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
                    const ImportNames& names, ImportedJob& job);
+
+/// Notes what a word says of `sed`: `s/WORD/VALUE/`, with any sign, and one behind the other.
+void remember_substitutions(std::string_view word, ImportedJob& job);
+
+/// A template of JSON as `sed` fills it by what was noted, and `envsubst` by the script's
+/// variables. Throws InputError for what grows beyond 16 MiB.
+std::string filled_template(const std::string& text, const ImportedJob& job,
+                            const ShellState& state);
 
 }  // namespace prequel

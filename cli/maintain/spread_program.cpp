@@ -6,7 +6,7 @@
 
 #include "calibrate/spread/constant_spread.hpp"
 #include "calibrate/spread/stack_spread.hpp"
-#include "cli/json/interval_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
 #include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"

@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/parsers.hpp"
-#include "cli/mcp/mcp_session.hpp"
+#include "cli/mcp/server.hpp"
 
 namespace prequel {
 

@@ -2,13 +2,115 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "cli/predict/pickle.hpp"
-
 namespace prequel {
 namespace {
+
+/// Writes one value, told part by part: a list or dict is begun, filled and ended.
+class Pickle {
+ public:
+  void begin_dict();
+  void end_dict();
+  void begin_list();
+  void end_list();
+  /// The key of the value that is told next, in a dict.
+  void key(std::string_view text) { value(text); }
+
+  void value(std::string_view text);
+  void value(std::int64_t number);
+
+  /// Writes what `tell` tells or, where that name was told before, the same object again.
+  template <class Tell>
+  void shared(const std::string& name, Tell&& tell) {
+    if (get(name)) return;
+    tell();
+    put(name);
+  }
+
+  /// The whole pickle.
+  [[nodiscard]] std::string finished() &&;
+
+ private:
+  bool get(const std::string& name);
+  void put(const std::string& name);
+  void add_little_endian(std::uint64_t number, int bytes);
+
+  std::string bytes_{"\x80\x02"};
+  std::map<std::string, std::uint32_t> known_;  ///< by name, its place in the memo
+};
+
+/// Opcodes (CPython, Lib/pickle.py).
+namespace op {
+constexpr char empty_dict = '}';
+constexpr char empty_list = ']';
+constexpr char mark = '(';
+constexpr char set_items = 'u';
+constexpr char appends = 'e';
+constexpr char text = 'X';
+constexpr char integer = '\x8a';  // LONG1
+constexpr char put = 'r';         // LONG_BINPUT
+constexpr char get = 'j';         // LONG_BINGET
+constexpr char stop = '.';
+}  // namespace op
+
+constexpr int kIntegerBytes = 8;
+
+void Pickle::begin_dict() {
+  bytes_ += op::empty_dict;
+  bytes_ += op::mark;
+}
+void Pickle::end_dict() {
+  bytes_ += op::set_items;
+}
+void Pickle::begin_list() {
+  bytes_ += op::empty_list;
+  bytes_ += op::mark;
+}
+void Pickle::end_list() {
+  bytes_ += op::appends;
+}
+
+void Pickle::value(std::string_view text) {
+  bytes_ += op::text;
+  add_little_endian(text.size(), 4);
+  bytes_ += text;
+}
+
+void Pickle::value(std::int64_t number) {
+  bytes_ += op::integer;
+  bytes_ += static_cast<char>(kIntegerBytes);
+  add_little_endian(static_cast<std::uint64_t>(number), kIntegerBytes);
+}
+
+std::string Pickle::finished() && {
+  bytes_ += op::stop;
+  return std::move(bytes_);
+}
+
+bool Pickle::get(const std::string& name) {
+  const auto found = known_.find(name);
+  if (found == known_.end()) return false;
+  bytes_ += op::get;
+  add_little_endian(found->second, 4);
+  return true;
+}
+
+void Pickle::put(const std::string& name) {
+  const auto place = static_cast<std::uint32_t>(known_.size());
+  known_.emplace(name, place);
+  bytes_ += op::put;
+  add_little_endian(place, 4);
+}
+
+void Pickle::add_little_endian(std::uint64_t number, int bytes) {
+  for (int i = 0; i < bytes; ++i) bytes_ += static_cast<char>(number >> (8 * i) & 0xff);
+}
 
 /// Addresses begin here, a device each this far from the next: all stay below 2^53, which is what
 /// the viewer's numbers hold.

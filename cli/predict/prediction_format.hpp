@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "calibrate/runs/gap_cause.hpp"
-#include "cli/json/context.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/predict/kernel_format.hpp"
 #include "cli/predict/reservation_format.hpp"
 #include "cli/text/terminal.hpp"

@@ -1,6 +1,5 @@
-#include "cli/json/interval_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
-#include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/predict/reservation_format.hpp"
 #include "models/layers/parameters.hpp"

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "cli/flags/value_lists.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
-#include "cli/json/plan_json.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
-#include "cli/json/plan_json.hpp"
 #include "cli/search/plan_columns.hpp"
 #include "cli/search/search_format.hpp"
 #include "cli/text/number_text.hpp"

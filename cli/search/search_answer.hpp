@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/json/context.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/search/explanation_format.hpp"
 #include "cli/search/plan_ranking.hpp"
 #include "cli/search/reserved_plans.hpp"

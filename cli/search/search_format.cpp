@@ -6,9 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "cli/flags/flags.hpp"
-#include "cli/json/interval_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
-#include "cli/json/plan_json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/search/plan_columns.hpp"
 #include "cli/text/layout_text.hpp"

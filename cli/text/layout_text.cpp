@@ -12,7 +12,6 @@
 #include "models/plan/router_balance.hpp"
 
 namespace prequel {
-
 namespace {
 
 /// Axes that `plan_text` says in words of its own, or that have no effect on the plan.

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "calibrate/validate/other_predictions.hpp"
+#include "calibrate/validate/run_words.hpp"
 #include "cli/validate/measured_tables.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
@@ -18,7 +19,7 @@ namespace prequel {
 namespace {
 
 void check_columns(const std::vector<std::string>& columns, const std::vector<MeasuredRun>& rows) {
-  std::vector<std::string> known = known_columns();
+  std::vector<std::string> known = known_columns(read_run_words(Library({})));
   for (const MeasuredRun& row : rows) {
     known.insert(known.end(), row.unknown.begin(), row.unknown.end());
   }

@@ -8,7 +8,7 @@
 
 #include "calibrate/runs/gap.hpp"
 #include "calibrate/validate/validation.hpp"
-#include "cli/json/context.hpp"
+#include "cli/json/answer_json.hpp"
 
 namespace prequel {
 

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -156,10 +155,10 @@ std::string read_file(const std::string& path, std::size_t limit) {
     refuse(path, fmt::format("is {}; at most {}", size_text(size), size_text(limit)));
   }
   // The file may grow while it is read, and files of /proc say that they are empty.
-  std::string content;
+  std::string content(size + 1, '\0');
   constexpr std::size_t kChunk = 64 << 10;
   for (std::size_t used = 0;;) {
-    content.resize(std::max(used + kChunk, size + 1));
+    if (used == content.size()) content.resize(used + kChunk);
     const ssize_t got = ::read(file.number(), content.data() + used, content.size() - used);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) refuse(path, "cannot be read: " + system_message());

@@ -9,6 +9,11 @@ namespace prequel {
 
 namespace fs = std::filesystem;
 
+const std::string& LazyHash::value() {
+  std::call_once(once_, [this] { text_ = sha256(text_); });
+  return text_;
+}
+
 CachedFile FileCache::read(const std::string& path) {
   std::error_code unknown;  // what is wrong with the file, reading it tells
   const fs::file_time_type changed = fs::last_write_time(path, unknown);
@@ -20,9 +25,8 @@ CachedFile FileCache::read(const std::string& path) {
       known->second.size == size) {
     return known->second.file;
   }
-  std::string text = read_file(path);
-  std::string hash = sha256(text);
-  const CachedFile file{parse_text(path, std::move(text)), std::move(hash)};
+  const std::string text = read_file(path);
+  const CachedFile file{parse_text(path, text), std::make_shared<LazyHash>(text)};
   entries_.insert_or_assign(path, Entry{changed, size, file});
   return file;
 }

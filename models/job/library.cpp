@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -304,10 +305,18 @@ bool asks_for_another_run(const JobRequest& request, const JobFile& job) {
 
 /// The files that were read, by several threads at once.
 struct Library::Opened {
-  std::mutex mutex;
-  std::set<InputFile> files;
+  struct File {
+    std::string kind, name;
+    std::shared_ptr<LazyHash> sha256;
 
-  void add(InputFile file) {
+    bool operator<(const File& other) const {
+      return std::tie(kind, name, sha256) < std::tie(other.kind, other.name, other.sha256);
+    }
+  };
+  std::mutex mutex;
+  std::set<File> files;
+
+  void add(File file) {
     const std::lock_guard lock(mutex);
     files.insert(std::move(file));
   }
@@ -461,23 +470,22 @@ std::optional<std::string> Library::document(const std::string& name) const {
 
 std::vector<InputFile> Library::inputs() const {
   const std::lock_guard lock(opened_->mutex);
-  std::vector<InputFile> inputs;
+  std::set<InputFile> inputs;
   std::string tools;  // hashes of the files that name other tools' settings
-  for (const InputFile& file : opened_->files) {
-    if (file.kind == "import") {
-      tools += file.sha256;
+  for (const auto& [kind, name, hash] : opened_->files) {
+    if (kind == "import") {
+      tools += hash->value();
     } else {
-      inputs.push_back(file);
+      inputs.insert({kind, name, hash->value()});
     }
   }
-  if (!tools.empty()) inputs.push_back({"import", "frameworks", sha256(tools)});
-  std::ranges::sort(inputs);
-  return inputs;
+  if (!tools.empty()) inputs.insert({"import", "frameworks", sha256(tools)});
+  return {inputs.begin(), inputs.end()};
 }
 
 void Library::note_input(const std::string& kind, const std::string& name,
                          std::string_view content) const {
-  opened_->add({kind, name, sha256(content)});
+  opened_->add({kind, name, std::make_shared<LazyHash>(std::string(content))});
 }
 
 void apply_overrides(Document& document, const std::vector<Override>& overrides,

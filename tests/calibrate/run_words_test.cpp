@@ -14,7 +14,8 @@ namespace {
 using Cells = std::map<std::string, std::string>;
 
 Cells translated(Cells cells) {
-  translate_cells(cells);
+  static const RunWords words = read_run_words(Library({PREQUEL_DATA_DIR}));
+  translate_cells(words, cells);
   return cells;
 }
 

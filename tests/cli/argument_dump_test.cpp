@@ -1,4 +1,4 @@
-#include "cli/import/argument_dump.hpp"
+#include "cli/import/logged_runs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import/foreign_file.hpp"
-#include "cli/json/plan_json.hpp"
+#include "cli/json/answer_json.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "models/job/library.hpp"
 #include "models/layers/parameters.hpp"
 #include "models/plan/rules.hpp"
 #include "tests/cli/program.hpp"
@@ -27,6 +28,11 @@ struct Space {
 
   [[nodiscard]] Scenario scenario(const Plan& plan) const { return {inputs, plan}; }
 };
+
+EmittedPlan launch_of(std::string_view target, const Scenario& scenario) {
+  static const Library library({});
+  return emit_plan(target, scenario, library);
+}
 
 /// All plans that are legal somewhere, whether the stack offers them or not.
 Space space_of(const std::string& model, const std::string& cluster, std::int64_t nodes,
@@ -77,10 +83,10 @@ int round_trip(const Space& space, std::size_t stride, bool with_deepspeed) {
   REQUIRE(space.plans.size() > 100 * stride);
   for (std::size_t i = 0; i < space.plans.size(); i += stride) {
     const Plan& plan = space.plans[i];
-    const EmittedPlan emitted = emit_megatron(space.scenario(plan));
+    const EmittedPlan emitted = launch_of("megatron", space.scenario(plan));
     CAPTURE(emitted.text);
     std::vector<std::string> texts{emitted.text};
-    if (with_deepspeed) texts.push_back(emit_deepspeed(space.scenario(plan)).text);
+    if (with_deepspeed) texts.push_back(launch_of("deepspeed", space.scenario(plan)).text);
     const std::set<std::string> fields = lost(space, plan, texts);
     for (const std::string& field : fields) {
       CAPTURE(field);
@@ -125,7 +131,7 @@ TEST_CASE("whatever a plan says comes back from Megatron's flags, unless none sa
           drawn_plans(dice, 40, inputs.model, inputs.cluster, inputs.software);
       REQUIRE(plans.size() == 40);
       for (const Plan& plan : plans) {
-        const EmittedPlan emitted = emit_megatron(space.scenario(plan));
+        const EmittedPlan emitted = launch_of("megatron", space.scenario(plan));
         CAPTURE(emitted.text);
         const std::set<std::string> fields = lost(space, plan, {emitted.text});
         for (const std::string& field : fields) {
@@ -151,7 +157,7 @@ TEST_CASE("experts, latent attention and windows come back from Megatron's flags
     Plan plan;
     plan.gbs = 8;
     plan.seq_len = 4096;
-    const EmittedPlan emitted = emit_megatron(space.scenario(plan));
+    const EmittedPlan emitted = launch_of("megatron", space.scenario(plan));
     CAPTURE(emitted.text);
     const Transformer back = emitted_model(emitted.text);
     CHECK(back.experts == model.experts);
@@ -172,7 +178,8 @@ TEST_CASE("the model of an emitted command line is the model that was searched f
     const bool bloom = std::string(name) == "bloom-176b";
     const Space space = space_of(name, bloom ? "jean-zay-a100" : "dgx-h100", 2,
                                  bloom ? "megatron-deepspeed-2022" : "megatron-core-2024");
-    const Transformer back = emitted_model(emit_megatron(space.scenario(space.plans.front())).text);
+    const Transformer back =
+        emitted_model(launch_of("megatron", space.scenario(space.plans.front())).text);
     const Transformer& model = space.inputs.model;
     CHECK(total_parameters(back) == total_parameters(model));
     CHECK(back.kv_heads == model.kv_heads);
@@ -185,7 +192,8 @@ TEST_CASE("the batch sizes of a ds_config.json multiply to one another") {
   const Space space = space_of("gpt-18b", "jean-zay-a100", 4, "megatron-deepspeed-2022");
   for (std::size_t i = 0; i < space.plans.size(); i += 97) {
     const Plan& plan = space.plans[i];
-    const OrderedJson config = OrderedJson::parse(emit_deepspeed(space.scenario(plan)).text);
+    const OrderedJson config =
+        OrderedJson::parse(launch_of("deepspeed", space.scenario(plan)).text);
     CHECK(config.at("train_batch_size").get<std::int64_t>() ==
           plan.dp * config.at("train_micro_batch_size_per_gpu").get<std::int64_t>() *
               config.at("gradient_accumulation_steps").get<std::int64_t>());
@@ -323,7 +331,7 @@ TEST_CASE("what FSDP does not have is said, and never guessed") {
   const Space space = space_of("gpt-18b", "dgx-h100", 4, "megatron-core-2024");
   for (std::size_t i = 0; i < space.plans.size(); i += 97) {
     const Plan& plan = space.plans[i];
-    const EmittedPlan emitted = emit_fsdp(space.scenario(plan));
+    const EmittedPlan emitted = launch_of("fsdp", space.scenario(plan));
     CHECK(told(emitted).contains("tp") == (plan.tp > 1));
     CHECK(told(emitted).contains("pp") == (plan.pp > 1));
     CHECK(told(emitted).contains("zero") == (plan.zero == 1));

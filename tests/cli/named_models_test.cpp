@@ -1,4 +1,4 @@
-#include "cli/import/named_models.hpp"
+#include "cli/import/named_inputs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/import/job/job_rules.hpp"
+#include "cli/import/python/python_values.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
@@ -327,6 +328,19 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   }
   name_by_paths(path_of, ignored, job.report.ignored);
   tell_by_names(ignored, job);
+}
+
+void read_python_config(const std::string& file, std::string_view text, ImportedJob& job) {
+  ConfigValues values = python_values(file, text);
+  const auto flat = [&](const char* key) { return values.contains(key); };
+  if (flat("block_size") || flat("n_embd") || flat("n_layer")) {
+    job.set_flag("mark.of.nanogpt");
+    if (const auto bias = values.extract("bias")) job.model.linear_bias = bias.mapped() == "True";
+  }
+  read_config_values(file, values, job);
+  job.set_flag("script");
+  job.set_flag("yaml_config");
+  job.report.read.push_back(file + ": configuration in Python");
 }
 
 }  // namespace prequel

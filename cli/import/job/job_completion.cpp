@@ -1,7 +1,11 @@
 #include "cli/import/job/job_completion.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -101,6 +105,157 @@ void complete(ImportedJob& job) {
   follow_rules("chunks", job);
   complete_instances(job);
   follow_rules("completed", job);
+}
+
+namespace {
+
+constexpr std::int64_t kMostTried = 1024;      // divisors beyond that are not looked for
+constexpr std::size_t kMostDivisors = 12;      // named in one message
+constexpr std::int64_t kMostFactor = 1 << 20;  // three of them multiply without overflow
+
+/// The divisors of `whole`, as words: "1, 2, 4, 5, 10 or 20".
+std::string divisors(std::int64_t whole) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t i = 1; i <= std::min(whole, kMostTried) && found.size() < kMostDivisors; ++i) {
+    if (whole % i == 0) found.push_back(i);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < found.size() ? ", " : " or ", found[i]);
+  }
+  return text;
+}
+
+/// Tests whether stages may hold different numbers of layers, as the script lays them out itself.
+bool has_uneven_stages(const ImportedJob& job) {
+  return job.says("--decoder-first-pipeline-num-layers") ||
+         job.says("--decoder-last-pipeline-num-layers") ||
+         job.says("--pipeline-model-parallel-layout");
+}
+
+class Contradictions {
+ public:
+  explicit Contradictions(const ImportedJob& job) : job_(job), plan_(job.plan) {}
+
+  std::vector<std::string> find() {
+    problems_ = lines_of_rules("sizes that differ", job_);
+    check_batch();
+    check_devices();
+    check_chunks();
+    std::ranges::move(lines_of_rules("contradictions", job_), std::back_inserter(problems_));
+    return std::move(problems_);
+  }
+
+ private:
+  void problem(std::string text) { problems_.push_back(std::move(text)); }
+
+  /// DeepSpeed: train_batch_size = micro batch x accumulation steps x dp.
+  void check_batch() {
+    const auto steps = job_.value("gradient_accumulation_steps");
+    const auto all = job_.value("train_batch_size");
+    if (!steps || !all || !problems_.empty()) return;
+    const std::int64_t mbs = plan_.mbs.value_or(1);
+    const std::int64_t dp = plan_.dp.value_or(1);
+    if (std::max({mbs, dp, *steps}) > kMostFactor) return;
+    const std::int64_t product = mbs * *steps * dp;
+    if (plan_.dp ? product == *all : *all % product == 0) return;
+    std::string factors =
+        plan_.mbs ? fmt::format("micro batch {} x gradient_accumulation_steps {}", mbs, *steps)
+                  : fmt::format("gradient_accumulation_steps {}", *steps);
+    if (plan_.dp) factors += fmt::format(" x dp {}", dp);
+    if (!plan_.mbs || !plan_.dp) {
+      if (*all % product == 0) return;
+      problem(
+          fmt::format("train_batch_size {} is not a multiple of {} = {}, which DeepSpeed "
+                      "refuses",
+                      *all, factors, product));
+      return;
+    }
+    const std::int64_t pass = mbs * dp;
+    problem(fmt::format(
+        "train_batch_size {} is not {} = {}, which DeepSpeed refuses; {}", *all, factors, product,
+        *all % pass == 0 ? fmt::format("{} accumulation steps would do", *all / pass)
+                         : fmt::format("train_batch_size {} would do", product)));
+  }
+
+  void check_devices() {
+    if (!job_.value("devices") || *job_.value("devices") < 1) return;
+    std::int64_t parts = 1;
+    for (const auto& degree : {plan_.tp, plan_.pp, plan_.cp}) {
+      parts *= std::clamp<std::int64_t>(degree.value_or(1), 1, kMostFactor);
+    }
+    if (*job_.value("devices") % parts == 0) return;
+    problem(
+        fmt::format("{} devices are not a multiple of tp {} x pp {}{} = {}, which the framework "
+                    "refuses{}",
+                    *job_.value("devices"), plan_.tp.value_or(1), plan_.pp.value_or(1),
+                    plan_.cp.value_or(1) > 1 ? fmt::format(" x cp {}", *plan_.cp) : "", parts,
+                    fitting_nodes(parts)));
+  }
+
+  /// A script for one node is often an example: the fewest nodes that would do.
+  [[nodiscard]] std::string fitting_nodes(std::int64_t parts) const {
+    if (!job_.value("devices_per_node") || *job_.value("devices_per_node") < 1 ||
+        *job_.value("devices") >= parts)
+      return {};
+    return fmt::format("; --nodes {} would do",
+                       parts / std::gcd(parts, *job_.value("devices_per_node")));
+  }
+
+  /// Megatron-LM: layers of a stage = chunks x layers of a chunk.
+  void check_chunks() {
+    constexpr std::string_view kLayers = "--num-layers-per-virtual-pipeline-stage";
+    constexpr std::string_view kChunks = "--num-virtual-stages-per-pipeline-rank";
+    const auto layers = job_.value(kLayers);
+    const auto chunks = job_.value(kChunks);
+    if (layers && chunks) {
+      problem(fmt::format("{} and {}: Megatron takes one of them", kLayers, kChunks));
+      return;
+    }
+    if (layers) return check_chunk(kLayers, *layers);
+    if (chunks && *chunks != 1) check_chunk(kChunks, *chunks);
+  }
+
+  void check_chunk(std::string_view flag, std::int64_t value) {
+    if (job_.says("deepspeed") || !job_.model.layers || has_uneven_stages(job_) ||
+        job_.says("open.--pipeline-model-parallel-size")) {
+      return;
+    }
+    const std::int64_t stages = plan_.pp.value_or(1);
+    if (stages <= 1) {
+      problem(
+          fmt::format("{} {}: chunks need pipeline stages, and there is one; Megatron refuses "
+                      "it without --pipeline-model-parallel-size",
+                      flag, value));
+      return;
+    }
+    const std::int64_t units = job_.value("pipeline_units").value_or(0);
+    const std::string_view counted = units > *job_.model.layers ? " (with embedding and head)" : "";
+    if (units % stages != 0) {
+      problem(fmt::format("{} {}: {} layers{} are not a multiple of pp {}, which Megatron refuses",
+                          flag, value, units, counted, stages));
+      return;
+    }
+    const std::int64_t stage = units / stages;
+    if (value > 0 && stage % value == 0) return;
+    problem(
+        fmt::format("{} {}: the {} layers{} of a stage ({} / pp {}) do not divide by it, which "
+                    "Megatron refuses; {} would do",
+                    flag, value, stage, counted, units, stages, divisors(stage)));
+  }
+
+  const ImportedJob& job_;
+  const PlanRequest& plan_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+void refuse_contradictions(const ImportedJob& job, const std::string& origin) {
+  std::vector<std::string> problems = Contradictions(job).find();
+  if (problems.empty()) return;
+  for (std::string& text : problems) text = origin + ": " + text;
+  throw InputError(std::move(problems));
 }
 
 }  // namespace prequel

@@ -4,35 +4,25 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
+#include "cli/import/python/python_values.hpp"
+#include "cli/import/settings/by_name.hpp"
+#include "cli/import/shell/shell_text.hpp"
+#include "hw/base/csv.hpp"
+#include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
+#include "hw/base/text.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no overflow
-
-/// A setting that nanoGPT's train.py has where nothing says another.
-struct Usual {
-  std::string_view flag, said, field;
-  const char* value;
-};
-constexpr Usual kNanoGpt[] = {
-    {"--num-layers", "n_layer 12", "model.num_hidden_layers", "12"},
-    {"--num-attention-heads", "n_head 12", "model.num_attention_heads", "12"},
-    {"--hidden-size", "n_embd 768", "model.hidden_size", "768"},
-    {"--block-size", "block_size 1024", "plan.seq_len", "1024"},
-    {"--batch-size", "batch_size 12", "plan.mbs", "12"},
-    {"--vocab-size", "vocab_size 50304", "model.vocab_size", "50304"},
-    {"--gradient-accumulation-steps", "gradient_accumulation_steps 40",
-     "gradient_accumulation_steps", "40"},
-    {"--bias", "bias False", "model.bias", "false"},
-    {"--dtype", "dtype bfloat16", "plan.precision", "bf16"}};
 
 }  // namespace
 
@@ -46,11 +36,10 @@ void assume_nanogpt_defaults(ImportedJob& job) {
                    !job.says("--seq-length") && job.tokenizer.empty();
   if (config || own) {
     std::string assumed;
-    for (const Usual& one : kNanoGpt) {
-      const bool known = one.flag == "--gradient-accumulation-steps" && plan.gbs;
-      if (known || !is_open(one.field, job) || job.says("open." + std::string(one.flag))) continue;
-      (void)assign(std::string(one.field), one.value, job);
-      assumed += (assumed.empty() ? "" : ", ") + std::string(one.said);
+    for (const Rule& one : job.names->framework("nanogpt").defaults) {
+      if (!is_open(one.set.front().field, job) || !applies(one, job)) continue;
+      take_effect(one.set, job);
+      assumed += (assumed.empty() ? "" : ", ") + one.told;
     }
     plan.attention = plan.attention.value_or(AttentionKind::flash);
     if (!assumed.empty()) {
@@ -105,6 +94,141 @@ void assume_maxtext_defaults(ImportedJob& job) {
   });
   if (!batch && !axes) return;
   for (const char* step : {"devices", "maxtext"}) follow_rules(step, job);
+}
+
+namespace {
+
+/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
+/// are accelerate's that switch it on: deepspeed_zero3.yaml.
+void guess_stage(ImportedJob& job) {
+  const std::string_view named = job.text("accelerate_file");
+  const std::string_view own = named.substr(named.rfind('/') + 1);  // npos + 1 is 0
+  if (!job.plan.zero && !job.says("deepspeed") && own.find("zero") != std::string::npos) {
+    job.set_flag("deepspeed");
+    job.set("deepspeed_config_file", std::string(named));
+  } else if (!job.plan.zero && !job.says("deepspeed") && own.find("fsdp") != std::string::npos) {
+    job.plan.zero = 3;
+    job.report.assumed.push_back(fmt::format("ZeRO 3: by the name of {}", printable(named)));
+  }
+  const std::string& file = job.text("deepspeed_config_file");
+  if (!job.says("deepspeed") || job.says("deepspeed_config") || job.plan.zero || file.empty())
+    return;
+  const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
+  for (std::int64_t stage = 0; stage <= 3; ++stage) {
+    for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
+      if (name.find(fmt::format(fmt::runtime(word), stage)) == std::string::npos) continue;
+      job.plan.zero = stage;
+      job.report.assumed.push_back(
+          fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
+      const std::size_t offload = name.find("offload");
+      const std::string_view before = std::string_view(name).substr(0, offload);
+      const bool none =
+          before.ends_with("no") || before.ends_with("no_") || before.ends_with("no-");
+      if (offload != std::string::npos && !none && !job.plan.offload) {
+        job.plan.offload = stage == 3 ? Offload::optimizer_params : Offload::optimizer;
+        job.report.assumed.push_back(fmt::format("offload: by the name of {}", printable(file)));
+      }
+      return;
+    }
+  }
+}
+
+/// Sets what a framework does where nothing says otherwise, and tells it.
+void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& job) {
+  for (const Rule& rule : framework.defaults) {
+    if (rule.set.empty() || is_its_own == !rule.when.empty() || !applies(rule, job)) continue;
+    const std::string& field = rule.set.front().field;
+    const bool elsewhere = (field == "plan.zero" && job.says("deepspeed")) ||
+                           (field == "plan.dispatcher" && job.says("mark.flex_dispatcher"));
+    if (elsewhere || !is_open(field, job)) continue;
+    take_effect(rule.set, job);
+    job.report.assumed.push_back(rule.told);
+  }
+}
+
+/// Frameworks that mark their own files come before those whose flags others have, too.
+void assume_trainer_defaults(ImportedJob& job) {
+  const auto& frameworks = job.names->frameworks;
+  for (const auto& [name, one] : frameworks) {
+    if (job.says("mark.of." + name)) assume_defaults(one, true, job);
+  }
+  for (const auto& [name, one] : frameworks) {
+    if (job.is_of(name)) assume_defaults(one, true, job);
+  }
+  for (const auto& [name, one] : frameworks) assume_defaults(one, false, job);
+}
+
+/// Returns which layers have experts by Python's list: `[0]*3+[1]*58`; empty for anything else.
+std::vector<bool> layers_with_experts(std::string text) {
+  std::vector<bool> layers;
+  std::erase_if(text, [](char c) { return c == '"' || c == '\'' || c == '\n'; });
+  std::vector<std::string> words;
+  const auto count = [&](char letter) { return std::ranges::count(text, letter); };
+  if (count('(') != count(')') || count('[') != count(']')) return {};
+  try {
+    const auto values = python_values("--moe-layer-freq", "layers = " + text);
+    if (const auto found = values.find("layers"); found != values.end()) {
+      split_words(found->second, words);
+    }
+  } catch (const InputError&) {
+  }
+  for (const std::string& word : words) {
+    if (word != "0" && word != "1") return {};
+    layers.push_back(word == "1");
+  }
+  return layers;
+}
+
+/// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
+void follow_expert_layers(ImportedJob& job) {
+  ImportedExperts& experts = job.model.experts;
+  if (!job.says("expert_layers")) {
+    if (job.says("--moe-layer-freq")) {
+      job.report.left_out.emplace_back(
+          "--moe-layer-freq: has no value here; predicted with experts in all layers");
+    }
+    return;
+  }
+  if (const auto every = parse_integer(job.text("expert_layers")); every && *every > 0) {
+    experts.every = *every;
+    return;
+  }
+  const std::vector<bool> layers = layers_with_experts(job.text("expert_layers"));
+  const auto first = std::ranges::find(layers, true);
+  if (first != layers.end()) {
+    const auto second = std::find(first + 1, layers.end(), true);
+    const std::int64_t every = second == layers.end() ? 1 : second - first;
+    const std::int64_t dense = first - layers.begin() - (every - 1);
+    bool regular = dense >= 0;
+    for (std::int64_t i = 0; i < std::ssize(layers) && regular; ++i) {
+      const std::int64_t behind = i - dense;
+      const bool expected = behind >= 0 && (behind + 1) % every == 0;
+      regular = layers[static_cast<std::size_t>(i)] == expected;
+    }
+    if (regular) {
+      experts.first_dense = dense;
+      experts.every = every;
+      return;
+    }
+  }
+  job.report.left_out.push_back(
+      fmt::format("--moe-layer-freq {} is not read; predicted with experts in all layers",
+                  printable(job.text("expert_layers"))));
+}
+
+}  // namespace
+
+void assume_megatron_defaults(ImportedJob& job) {
+  for (const char* step : {"idle layers", "configs"}) follow_rules(step, job);
+  guess_stage(job);
+  for (const char* step : {"batches", "batch sizes"}) follow_rules(step, job);
+  assume_nanogpt_defaults(job);
+  assume_torchtitan_defaults(job);
+  assume_maxtext_defaults(job);
+  assume_trainer_defaults(job);
+  follow_rules("trainers", job);
+  follow_expert_layers(job);
+  for (const char* step : {"experts", "width"}) follow_rules(step, job);
 }
 
 }  // namespace prequel
