@@ -25,7 +25,7 @@
 #include "cli/flags/job_flags.hpp"
 #include "cli/flags/parse_problem.hpp"
 #include "cli/flags/parsers.hpp"
-#include "cli/import/job/foreign_names.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/mcp/server.hpp"
 #include "cli/predict/predict_options.hpp"
 #include "cli/search/search_options.hpp"

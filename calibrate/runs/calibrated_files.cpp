@@ -107,6 +107,7 @@ CalibratedFile finished(const std::string& folder, const std::string& name, cons
   json["name"] = name;
   json["note"] = note;
   json.erase("stands_for");  // it has constants of its own now
+  json.erase("common");      // and no other than others of these
   return {folder, name, json.dump(2) + "\n"};
 }
 

@@ -17,7 +17,7 @@
 #include "cli/call/call_commands.hpp"
 #include "cli/flags/call_text.hpp"
 #include "cli/flags/parse_problem.hpp"
-#include "cli/import/job/foreign_names.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/json/json.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"

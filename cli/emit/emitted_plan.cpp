@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/import/job/foreign_names.hpp"
 #include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/schema.hpp"
 #include "models/axes/axis_text.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/import/job/imported_job.hpp"
-#include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_state.hpp"
 
 namespace prequel {
 

@@ -13,7 +13,7 @@
 
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/job/foreign_names.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"

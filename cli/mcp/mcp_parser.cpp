@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/flags/parsers.hpp"
-#include "cli/mcp/server.hpp"
+#include "cli/mcp/mcp_session.hpp"
 
 namespace prequel {
 

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/mcp/server.hpp"
+#include "cli/mcp/mcp_session.hpp"
 
 namespace prequel {
 

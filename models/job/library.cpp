@@ -363,6 +363,8 @@ Document Library::open(const std::string& kind, const std::string& name,
     }
     file = file.over(base, "like");
   }
+  // A file of its own has what holds for every stack.
+  if (kind == "software") file = file.over(find("common", "stacks", from), "like");
   return file;
 }
 

@@ -12,10 +12,6 @@ namespace {
 constexpr double kCapForward = 2;
 constexpr double kCapBackward = 3;
 
-/// Part of the score traffic that is the forward pass's: scale, mask, softmax and dropout read and
-/// write 9 bytes of the 20 of both passes.
-constexpr double kForwardOfScores = 9.0 / 20.0;
-
 double score_traffic(const LayerSetting& setting, const Software& software) {
   const bool fused = setting.attention == AttentionKind::fused_softmax;
   const auto& traffic = fused ? software.kernels.fused_softmax : software.kernels.unfused;
@@ -392,8 +388,9 @@ class AttentionTeller {
     double kept = 0;
     if (teller_.setting.attention != AttentionKind::flash) {
       const double traffic = score_traffic(teller_.setting, teller_.software) * scores;
-      core.score_forward_bytes = kForwardOfScores * traffic;
-      core.score_backward_bytes = (1.0 - kForwardOfScores) * traffic;
+      const double forward = teller_.software.common.score_forward_share;
+      core.score_forward_bytes = forward * traffic;
+      core.score_backward_bytes = (1.0 - forward) * traffic;
       if (teller_.model.score_cap) {
         core.score_forward_bytes += kCapForward * teller_.element * scores;
         core.score_backward_bytes += kCapBackward * teller_.element * scores;

@@ -197,8 +197,10 @@ class FeedTeller {
     const bool by_rank = teller_.setting.dispatcher == Dispatcher::alltoall &&
                          teller_.setting.ep > 1 && teller_.setting.ep < teller_.model.experts.count;
     const double sorted = by_rank ? 2 * rows : 0.0;
-    const double bytes =
-        (rows + copies + sorted) * row_bytes * teller_.software.kernels.permute_traffic_factor;
+    // Separate kernels permute tokens that are padded to a capacity.
+    const double kernels =
+        teller_.setting.fixed_capacity ? teller_.software.common.padded_permute : 1.0;
+    const double bytes = (rows + copies + sorted) * row_bytes * kernels;
     teller_.tell({name, PointwiseKernels{StreamKind::permute, bytes, bytes}, Module::experts});
   }
 

@@ -16,9 +16,6 @@ namespace prequel {
 namespace {
 
 constexpr double kTightShare = 0.88;  // part of the interface (prequel predict's verdict)
-/// Share of the device at which reserved memory saturates, as runs of DeepSpeed and of the Trainer
-/// near their limit print it.
-constexpr double kMostReserved = 0.98;
 
 /// Returns those of them that ranks share out with others: dense ones over the data group, experts
 /// over the expert-data group.
@@ -251,7 +248,7 @@ struct Fullest {
 };
 
 Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
-                       const MemoryStack& stack, const InFlight& in_flight) {
+                       const Software& software, const InFlight& in_flight) {
   std::vector<ChunkMoment> moments = in_flight.moments;
   if (moments.empty()) {
     const auto largest = std::ranges::max_element(loads, {}, &ChunkLoad::kept) - loads.begin();
@@ -263,11 +260,9 @@ Fullest fullest_moment(const std::vector<ChunkLoad>& loads, const Plan& plan,
     }
   }
   // Micro batches that wait for the stage count as much as those that it holds.
-  const std::int64_t extra = plan.pp > 1 ? stack.extra_pipeline_buffers : 0;
+  const std::int64_t extra = plan.pp > 1 ? software.memory.extra_pipeline_buffers : 0;
   const std::int64_t most = plan.micro_batches() * plan.vpp;
-  // Micro batches whose gathered inputs have come back: two in pipelines, counted on nanotron's
-  // runs of 2 to 16 stages (docs/physics.md).
-  const double returned = plan.pp > 1 ? 2 : 0;
+  const double returned = plan.pp > 1 ? software.common.gathers_back : 0;
   Fullest fullest{-1, 0, 0, 0};
   for (const ChunkMoment& moment : moments) {
     const ChunkLoad computing =
@@ -508,7 +503,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   }
 
   const std::vector<ChunkLoad> loads = loads_of(weights, model, plan, software, chunks_of_stage);
-  const Fullest fullest = fullest_moment(loads, plan, stack, in_flight);
+  const Fullest fullest = fullest_moment(loads, plan, software, in_flight);
   memory.activations = {fullest.activations};
   memory.offloaded += Bytes{fullest.offloaded};
 
@@ -569,13 +564,12 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   return memory;
 }
 
-Bytes printed_peak(const StageMemory& memory, const Device& device) {
-  const double cap = device.memory.value * kMostReserved;
-  return {std::min(memory.total().value, std::max(cap, memory.needed().value))};
+Bytes printed_peak(const StageMemory& memory, Bytes most) {
+  return {std::min(memory.total().value, std::max(most.value, memory.needed().value))};
 }
 
-StageMemory printed(StageMemory memory, const Device& device) {
-  const Bytes given_back = memory.total() - printed_peak(memory, device);
+StageMemory printed(StageMemory memory, Bytes most) {
+  const Bytes given_back = memory.total() - printed_peak(memory, most);
   const Bytes of_cache = std::min(given_back, memory.allocator_cache);
   memory.framework = memory.framework - of_cache;
   memory.allocator_cache = memory.allocator_cache - of_cache;

@@ -149,11 +149,16 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
                          const Software& software, const std::vector<StageContent>& chunks_of_stage,
                          const InFlight& in_flight);
 
+/// Returns what the allocator reserves at most on a device that is full.
+inline Bytes most_reserved(const Device& device, const Software& software) {
+  return {device.memory.value * software.common.reserved_share};
+}
+
 /// Returns the figure that a tool prints for it: the allocator's cache shrinks when the device is
-/// full, so the figure saturates at a share of the device.
-Bytes printed_peak(const StageMemory& memory, const Device& device);
+/// full, so the figure saturates at `most_reserved`.
+Bytes printed_peak(const StageMemory& memory, Bytes most);
 /// The same with what is left of the cache: the kinds add up to that figure.
-StageMemory printed(StageMemory memory, const Device& device);
+StageMemory printed(StageMemory memory, Bytes most);
 
 /// `tight` from 88 % of the device (allocator retries become likely), `oom` when what is allocated
 /// exceeds it.

@@ -178,8 +178,9 @@ void fill_imbalance(Ruling& its) {
     const double tokens = static_cast<double>(its.plan.mbs) *
                           static_cast<double>(its.plan.seq_len) /
                           static_cast<double>(std::max<std::int64_t>(1, its.plan.tp * its.plan.cp));
-    its.plan.imbalance = natural_imbalance(
-        kUsualImbalance, {its.model.experts.count, its.model.experts.top_k, its.plan.ep, tokens});
+    its.plan.imbalance =
+        natural_imbalance(its.software.common.router_imbalance,
+                          {its.model.experts.count, its.model.experts.top_k, its.plan.ep, tokens});
     if (its.request.router_balance && its.plan.ep > 1) {
       its.warn(
           "router_balance natural: the busiest rank's experts are taken to get {:.3g} "

@@ -32,10 +32,6 @@ struct NaturalRouting {
   double tokens{};       ///< of a rank, before copies
 };
 
-/// Tokens of the busiest of 8 ranks over the mean with natural routing: forced and natural steps of
-/// Qwen3-235B at 16k and 64k tokens (Megatron's model zoo) agree on 1.51 and 1.53.
-inline constexpr double kUsualImbalance = 1.5;
-
 /// How unevenly a natural router loads experts early in training: standard deviation of an expert's
 /// tokens over the mean. It grows with how few of the experts a token takes, to what 8 of 128 show.
 /// `usual` is what the busiest of 8 ranks then gets over the mean.

@@ -109,7 +109,6 @@ struct KernelStack {
   /// Rates at which frozen matrices are widened, over that of a copy, by format; see
   /// `dequantise_rate`.
   std::array<double, std::size(kWordsOf<BaseFormat>)> dequantise_rates{};
-  double permute_traffic_factor{1.0};  ///< over one read and one write of each token's copies
 
   /// Where the file says nothing, 0.25: what LitGPT's runs of Llama-2-7B in nf4 with bitsandbytes
   /// show beside those in bf16 (79 ms a step on an A100). Others show 0.14 to 0.5.
@@ -230,7 +229,8 @@ struct ShardCopies {
 /// Gradients that are reduced together; nothing stated: a layer's while passes run, else a stage's.
 struct GradientBucket {
   Bytes size{};         ///< of one all-reduce, half of one to owners
-  double parameters{};  ///< or, while passes run, at least so many by either way
+  double parameters{};  ///< or, while passes run, at least so many by either way, ...
+  double of_replica{};  ///< ... and for each replica so many, where that is more
 };
 
 /// How the stack communicates. The bytes of a gradient on the wire follow the plan's
@@ -272,6 +272,18 @@ struct CommunicationStack {
   BytesPerSecond rank_rate_limit{};  ///< most that one rank puts on the network; 0: no limit
   bool reduces_to_all{};  ///< gradients are all-reduced with ZeRO-1 too, not to their owners
   GradientBucket gradient_bucket{};
+};
+
+/// Counts and shares that hold for every stack (data/common).
+struct CommonStack {
+  double router_imbalance{};  ///< tokens of the busiest of 8 ranks over the mean, natural routing
+  double reserved_share{};    ///< part of a device at which reserved memory saturates
+  double score_forward_share{};  ///< part of the traffic of scores that is the forward pass's
+  double count_wait_beside{};    ///< part of `count_wait` that another micro batch leaves
+  LaunchCounts ring_step;        ///< of a step of a ring of context ranks, beside attention's own
+  LaunchCounts head_exchange;    ///< of context ranks whose heads change places with tokens
+  double padded_permute{};  ///< traffic of permuting tokens that are padded, over a fused kernel's
+  double gathers_back{};    ///< micro batches of a pipeline whose gathered inputs are back
 };
 
 /// The scope of a figure of memory: what PyTorch's allocator has handed out, what it holds, or all
@@ -388,6 +400,7 @@ struct Software {
   HostStack host;
   CommunicationStack communication;
   MemoryStack memory;
+  CommonStack common;                      ///< empty where no Library opened the file
   std::vector<StatedSpread> spreads;       ///< of the file's numbers
   std::optional<Calibration> calibration;  ///< where runs were fitted
 };

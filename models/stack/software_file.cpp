@@ -112,7 +112,6 @@ KernelStack read_kernels(const Cursor& section) {
       }
     }
   }
-  kernels.permute_traffic_factor = factor_or(section, "permute_traffic_factor", 1.0);
   return kernels;
 }
 
@@ -175,13 +174,17 @@ ShardCopies read_shard_copies(const Cursor& list) {
   return {numbers[0], numbers[1], numbers[2]};
 }
 
-/// Reads a size, or the parameters that a bucket has at least.
+/// Reads a size, or the parameters that a bucket has at least, alone or with those of a replica.
 GradientBucket read_gradient_bucket(const Cursor& bucket) {
+  if (bucket.json().is_array()) {
+    const auto numbers = read_numbers(bucket, 2, "parameters, parameters of a replica");
+    return {{}, numbers[0], numbers[1]};
+  }
   const bool has_spread = bucket.is_object() && bucket.json().contains("value");
   if ((has_spread ? bucket.json()["value"] : bucket.json()).is_number()) {
-    return {{}, bucket.number(kPositive)};
+    return {{}, bucket.number(kPositive), {}};
   }
-  return {bucket.bytes()};
+  return {bucket.bytes(), {}, {}};
 }
 
 CommunicationStack read_communication(const Cursor& section) {
@@ -280,6 +283,19 @@ MemoryStack read_memory(const Cursor& section) {
   return memory;
 }
 
+CommonStack read_common(const Cursor& section) {
+  CommonStack common;
+  common.router_imbalance = section.at("router_imbalance").number(kPositive);
+  common.reserved_share = section.at("reserved_share").number(kFraction);
+  common.score_forward_share = section.at("score_forward_share").number(kFraction);
+  common.count_wait_beside = section.at("count_wait_beside").number(kFraction);
+  read_launches(section, "ring_step_launches", common.ring_step);
+  read_launches(section, "head_exchange_launches", common.head_exchange);
+  common.padded_permute = section.at("padded_permute").number(kPositive);
+  common.gathers_back = section.at("gathers_back").number(kNonNegative);
+  return common;
+}
+
 Calibration read_calibration(const Cursor& section) {
   Calibration calibration;
   calibration.time_noise = section.at("time_noise").number(kPositive);
@@ -326,6 +342,7 @@ Software read_software(const Document& file) {
   software.host.launch = root.at("launch").word<Launch>();
   software.communication = read_communication(root.at("communication"));
   software.memory = read_memory(root.at("memory"));
+  if (const auto common = root.find("common")) software.common = read_common(*common);
   const bool allocated = software.memory.prints == MemoryKind::allocated;
   const bool first = allocated || software.stage_dealing == StageDealing::by_cost;
   software.memory.logs = allocated && software.kernels.transformer_engine ? LoggedRank::last

@@ -16,13 +16,15 @@ std::string why_tensor(const Scenario& scenario) {
   }
   if (scenario.plan.overlap.has(Overlapped::tp)) {
     const CommunicationStack& stack = scenario.software.communication;
-    return fmt::format(
-        "both lose {:.0f} % of the time beside products{}; and what takes longer than "
-        "these",
-        100 * stack.exposed_tensor,
-        stack.exposed_tensor_fixed.value > 0
-            ? fmt::format(", and {:.0f} us each time", 1e6 * stack.exposed_tensor_fixed.value)
-            : "");
+    std::string lost;
+    if (stack.exposed_tensor > 0) {
+      lost = fmt::format("both lose {:.0f} % of the time beside products; ",
+                         100 * stack.exposed_tensor);
+    }
+    if (stack.exposed_tensor_fixed.value > 0) {
+      lost += fmt::format("{:.0f} us of each; ", 1e6 * stack.exposed_tensor_fixed.value);
+    }
+    return lost + "and what takes longer than products beside it";
   }
   return "between the products that need it; overlap tp would run it beside them";
 }

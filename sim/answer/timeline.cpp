@@ -136,7 +136,7 @@ class TimelineBuilder {
 
 /// Returns its parts as a point without a time.
 MemoryPoint point_of(const StageMemory& memory, const Scenario& scenario) {
-  const Bytes held = printed_peak(memory, scenario.device);
+  const Bytes held = printed_peak(memory, most_reserved(scenario.device, scenario.software));
   return {0, held, memory.activations, memory.buffers, memory.gradients, memory.total() - held};
 }
 

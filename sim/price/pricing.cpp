@@ -50,17 +50,15 @@ LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
 /// Launches of what context ranks exchange beside those of attention alone. A ring has slices and
 /// copies of queries, keys and values a step, its kernels, and sums of results with their scales.
 /// Where heads change places with tokens, each of four tensors is copied, sent and put in order.
-LaunchCounts context_launches(const LayerQuestion& question) {
-  // Counted over Transformer Engine 1.6's AttnFuncWithCP, and AttnFuncWithCPAndQKVOA2A after it.
-  constexpr LaunchCounts kRingStep{9, 14}, kHeads{12, 12};
+LaunchCounts context_launches(const LayerQuestion& question, const CommonStack& common) {
   const LayerSetting& setting = question.setting;
   const bool in_graph =
       setting.graphs.has(GraphedModule::full) || setting.graphs.has(GraphedModule::attn);
   if (setting.cp == 1 || in_graph) return {};
   switch (setting.context_comm) {
     case ContextComm::p2p:
-    case ContextComm::a2a_p2p: return real(setting.cp) * kRingStep;
-    case ContextComm::a2a: return kHeads;
+    case ContextComm::a2a_p2p: return real(setting.cp) * common.ring_step;
+    case ContextComm::a2a: return common.head_exchange;
     case ContextComm::all_gather: return {};
   }
   return {};
@@ -98,15 +96,13 @@ double add_launches(KernelCosts& kernels, const Inputs& inputs, const PassLaunch
 
 /// Waits of a forward pass over experts for the token counts of other ranks, unless a graph or a
 /// capacity has settled them.
-double count_wait(const HostStack& host, LayerKind kind, const LayerQuestion& question) {
+double count_wait(const Software& software, LayerKind kind, const LayerQuestion& question) {
   const LayerSetting& setting = question.setting;
   const bool counts =
       kind.has_experts() && !setting.fixed_capacity && !setting.graphs.has(GraphedModule::full);
   if (!counts || setting.ep == 1) return 0;
-  // Beside another micro batch 0.67 of 3.1 s were left of them (a published profile of Qwen3-30B on
-  // 16 H100).
-  constexpr double kLeftBeside = 0.22;
-  return (question.beside ? kLeftBeside : 1.0) * host.count_wait.value;
+  const double left = question.beside ? software.common.count_wait_beside : 1.0;
+  return left * software.host.count_wait.value;
 }
 
 double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& setting) {
@@ -156,8 +152,8 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   if (!question.setting.graphs.has(GraphedModule::full)) {
     launches += real(layer.adapters) * adapter_launches(question.setting.learning, software);
   }
-  if (is_softmax(kind.mixer)) launches += context_launches(question);
-  const double wait = count_wait(host, kind, question);
+  if (is_softmax(kind.mixer)) launches += context_launches(question, software.common);
+  const double wait = count_wait(software, kind, question);
   const double lost = lost_share(host, kind, question.setting);
   const double beside =
       question.beside ? exchange_beside(software.communication, question.setting.graphs) : 0.0;

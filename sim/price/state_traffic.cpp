@@ -61,8 +61,6 @@ double bucket_parameters(const Scenario& scenario, GroupAxis axis) {
   // An all-reduce takes the tensors of a bucket as they lie; on the way to owners they are copied
   // together, so that fewer and larger collectives carry them.
   constexpr double kBucketsToOwners = 2;
-  // Megatron-Core's buckets have max(40000000, 1000000 * replicas) parameters.
-  constexpr double kReplicas = 40;
   const CommunicationStack& stack = scenario.software.communication;
   const GradientBucket& bucket = stack.gradient_bucket;
   if (bucket.size.value > 0) {
@@ -71,7 +69,7 @@ double bucket_parameters(const Scenario& scenario, GroupAxis axis) {
   }
   if (gradient_overlap(scenario.plan, scenario.software) == GradientOverlap::none) return 0;
   const double replicas = real(rank_group(scenario.plan, axis).size);
-  return bucket.parameters * std::max(1.0, replicas / kReplicas);
+  return std::max(bucket.parameters, bucket.of_replica * replicas);
 }
 
 CommTime gradient_reduce_time(const Scenario& scenario, const StageParameters& parameters) {

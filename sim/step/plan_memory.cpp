@@ -64,8 +64,9 @@ PlanMemory plan_memory(const Scenario& scenario, const PartWeights& weights,
     return std::ranges::max_element(memory.stages, {}, &StageMemory::total);
   };
   memory.verdict = memory_verdict(*fullest(), scenario.device);
+  const Bytes most = most_reserved(scenario.device, scenario.software);
   for (StageMemory& stage : memory.stages) {
-    stage = printed(stage, scenario.device);  // another stage may print more
+    stage = printed(stage, most);  // another stage may print more
   }
   memory.fullest = static_cast<std::size_t>(std::distance(memory.stages.begin(), fullest()));
   memory.peak = memory.stages[memory.fullest].total();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
@@ -99,13 +101,18 @@ TEST_CASE("a stack that stands in has a fused kernel of the time where a row ask
 }
 
 TEST_CASE(
-    "a file of one's own is taken as it is, whatever it lacks, and no stand-in is looked up") {
+    "a file of one's own is taken as it is beside what all stacks share, whatever it lacks, and no "
+    "stand-in is looked up") {
   const std::string text = R"({"schema": "prequel/software/1", "name": "own"})";
   const Library library({PREQUEL_DATA_DIR}, {{{"own", text}}, {}});
   MeasuredRun run;
   run.plan.attention = AttentionKind::flash;
-  CHECK(usual_stack(library, run, "own", false).json().size() == 2);
-  CHECK(library.inputs().size() == 1);
+  const nlohmann::json stack = usual_stack(library, run, "own", false).json();
+  CHECK(stack.size() == 3);
+  CHECK(stack.contains("common"));
+  std::set<std::string> kinds;
+  for (const InputFile& input : library.inputs()) kinds.insert(input.kind);
+  CHECK(kinds == std::set<std::string>{"common", "software"});
 }
 
 TEST_CASE("a constant that is said to be chosen on runs was chosen on enough of them, and helps") {

@@ -124,8 +124,8 @@ TEST_CASE("the context is the same whoever asks, and its call gives the same ans
     kinds.insert(input.at("kind").get<std::string>());
     CHECK(input.at("sha256").get<std::string>().size() == 64);
   }
-  CHECK(kinds ==
-        std::set<std::string>{"cluster", "device", "job", "model", "software", "uncertainty"});
+  CHECK(kinds == std::set<std::string>{"cluster", "common", "device", "job", "model", "software",
+                                       "uncertainty"});
 }
 
 TEST_CASE("whole objects stand where names may") {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/import/foreign_file.hpp"
-#include "cli/import/job/foreign_names.hpp"
+#include "cli/import/job/name_files.hpp"
 #include "models/job/library.hpp"
 #include "tests/error_text.hpp"
 #include "tests/hw/base/temporary_folder.hpp"

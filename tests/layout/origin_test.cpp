@@ -43,7 +43,8 @@ TEST_CASE("an origin speaks for its object and all below, not for what is beside
 }
 
 TEST_CASE("every number of the devices, clusters and software says where it comes from") {
-  for (const std::string folder : {"data/devices", "data/clusters", "data/software"}) {
+  for (const std::string folder :
+       {"data/devices", "data/clusters", "data/software", "data/common"}) {
     if (!std::filesystem::exists(source_root() / folder)) continue;
     for (const auto& file : files_under(folder, {".json"})) {
       const Json value = parse_json(file, read_file((source_root() / file).string()));

@@ -75,7 +75,8 @@ TEST_CASE("what overlap hides of tensor-parallel communication is what it saves"
   CHECK(beside.breakdown.tp_comm + beside.hidden.tp_comm ==
         doctest::Approx(exposed.breakdown.tp_comm).epsilon(1e-9));
   CHECK(why(scenario, "tp_comm") ==
-        "both lose 25 % of the time beside products; and what takes longer than these");
+        "both lose 25 % of the time beside products; and what takes longer than products beside "
+        "it");
   // Where links are fast, products last longer than all that runs beside them.
   scenario.cluster = with_device_links(scenario.cluster, 4.0);
   const auto backward = [&] { return price_layers(scenario)[Part::first_block].backward; };

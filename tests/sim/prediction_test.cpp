@@ -96,7 +96,7 @@ TEST_CASE("buckets of gradients cost their latencies, a sum for all more than on
 TEST_CASE("buckets that are stated in parameters grow with the replicas, while passes run") {
   Scenario scenario = shipped_scenario({{"software.communication.gradient_overlap", "always"}});
   CommunicationStack& stack = scenario.software.communication;
-  stack.gradient_bucket = {{}, 40e6};
+  stack.gradient_bucket = {{}, 40e6, 1e6};
   scenario.plan.dp = 8;
   CHECK(bucket_parameters(scenario, GroupAxis::data) == 40e6);
   scenario.plan.dp = 256;

@@ -200,6 +200,11 @@ const std::vector<StatedBase>& stated_bases() {
        "plan.nodes=1 plan.ep=8 plan.gbs=32 plan.dispatcher=alltoall "
        "software.kernels.grouped_products=false plan.cuda_graphs=attn+moe_router "
        "device.memory_bound.permute=" STREAM " device.memory_bound.router=" STREAM},
+      {"llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.cp=8 plan.cp_comm=a2a plan.gbs=8 plan.seq_len=1024 "
+       "software.host.launch_s=1e-4"},
+      {"qwen3-30b-a3b", "nvidia-dgx-h100", "megatron-core-2026",
+       "plan.nodes=1 plan.ep=8 plan.gbs=32 plan.router_balance=dropped:1"},
       // Experts beside another micro batch.
       {"qwen3-30b-a3b", "nvidia-dgx-b200", "megatron-core-2026",
        "plan.nodes=4 plan.pp=2 plan.vpp=2 plan.ep=16 plan.gbs=128 plan.dispatcher=deepep "

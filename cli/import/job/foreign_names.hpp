@@ -1,6 +1,6 @@
 #pragma once
 
-/// Reads what other programs call a job's settings from the files in data/import/.
+/// Names of other programs for what prequel reads: the files in data/import/.
 
 #include <cstdint>
 #include <map>
@@ -13,10 +13,6 @@
 #include "models/job/unpriced.hpp"
 
 namespace prequel {
-
-class Cursor;
-class Document;
-class Library;
 
 /// One setting of a field: `plan.zero?=3`.
 struct Assignment {
@@ -142,23 +138,5 @@ const typename Map::mapped_type* find_name(const Map& names, std::string_view na
 /// The value of a table for a key of a configuration with the sections before it; the longest name
 /// counts. Null if none is there.
 const std::string* named_by_path(const ForeignNames::Names& names, std::string_view path);
-
-/// Reads rules; one with `each` stands for as many as that has words, with the word for `#`.
-std::vector<Rule> read_list_of_rules(const Cursor& list);
-
-/// Reads all files of data/import/. Throws InputError with every problem of the first that has any.
-ForeignNames read_foreign_names(const Library& library);
-
-/// Reads them for jobs; without a library those that the program brings along.
-std::shared_ptr<const ForeignNames> names_of_library(const Library* library);
-
-/// Reads a `prequel/foreign-names/1` file. Throws InputError with every problem of the file.
-void read_names(const Document& file, ForeignNames& names);
-
-/// Reads a `prequel/families/1` file. Throws InputError with every problem of the file.
-void read_families(const Document& file, ForeignNames& names);
-
-/// Reads a `prequel/framework/1` file of that name. Throws InputError with every problem of it.
-void read_framework(const Document& file, const std::string& name, ForeignNames& names);
 
 }  // namespace prequel

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/import/shell/launch_script.hpp"
 #include "cli/import/shell/shell_branches.hpp"
+#include "cli/import/shell/shell_state.hpp"
 
 namespace prequel {
 
