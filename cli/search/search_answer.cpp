@@ -205,23 +205,15 @@ void check_prices(const SearchOptions& options, const Cluster& cluster) {
   }
 }
 
-/// Tests whether all that the options let a search try are adapters on whole models.
-bool searches_whole_adapters(const SearchOptions& options) {
-  const auto tuning = options.axes.find("tuning");
-  if (tuning == options.axes.end()) return false;
-  bool whole = tuning->second == "lora" || tuning->second == "dora";
-  each_axis([&](const auto& axis) {
-    const auto said = options.axes.find(std::string(axis.name));
-    if (said != options.axes.end() && splits_model(axis.role) && said->second != "1") whole = false;
-  });
-  return whole;
-}
-
 /// The inputs that the options name; `fixed` is the whole plan that they say.
 SearchInputs read_inputs(const Library& library, const SearchOptions& options, const Tell& tell) {
   JobRequest request = translated(options.request, options.script, library, tell);
   if (options.plans) fix_axes(options, request);
-  if (!request.software && !request.job && searches_whole_adapters(options)) {
+  const auto searched = [&](const auto& axis) {
+    const auto said = options.axes.find(std::string(axis.name));
+    return said == options.axes.end() ? std::string() : said->second;
+  };
+  if (!request.software && !request.job && trains_whole_adapters(searched)) {
     request.software = adapter_software(library.open("stand_ins", "stacks"));
     tell("warning: no --software: adapters are searched as " + *request.software +
          " trains them, by which most are\n");

@@ -140,13 +140,36 @@ inline constexpr std::string_view kEmptyWord<Overlapped> = "stack";
 
 /// Who updates the weights: Adam; Muon, which orthogonalises the momentum of each matrix in place
 /// of a second moment and leaves tables and vectors to Adam (arXiv 2502.16982); Adam with moments
-/// in blocks of 8 bits (arXiv 2110.02861); with moments that move to host memory where the device
-/// is full; or in the backward pass, so that a layer's gradients are freed as soon as they are
-/// there.
-enum class Optimizer : std::uint8_t { adam, muon, adam_8bit, adam_paged, adam_in_backward };
+/// in blocks of 8 bits (arXiv 2110.02861); with such moments that move to host memory where the
+/// device is full; or any of these in the backward pass, so that a layer's gradients are freed as
+/// soon as they are there.
+enum class Optimizer : std::uint8_t {
+  adam,
+  muon,
+  adam_8bit,
+  adam_paged,
+  adam_in_backward,
+  adam_8bit_in_backward,
+  adam_paged_in_backward
+};
 template <>
-inline constexpr std::array<std::string_view, 5> kWordsOf<Optimizer>{
-    "adam", "muon", "adam-8bit", "adam-paged", "adam-in-backward"};
+inline constexpr std::array<std::string_view, 7> kWordsOf<Optimizer>{"adam",
+                                                                     "muon",
+                                                                     "adam-8bit",
+                                                                     "adam-paged",
+                                                                     "adam-in-backward",
+                                                                     "adam-8bit-in-backward",
+                                                                     "adam-paged-in-backward"};
+constexpr bool updates_in_backward(Optimizer optimizer) {
+  return optimizer >= Optimizer::adam_in_backward;
+}
+constexpr bool pages_moments(Optimizer optimizer) {
+  return optimizer == Optimizer::adam_paged || optimizer == Optimizer::adam_paged_in_backward;
+}
+constexpr bool keeps_8_bits(Optimizer optimizer) {
+  return optimizer == Optimizer::adam_8bit || optimizer == Optimizer::adam_8bit_in_backward ||
+         pages_moments(optimizer);
+}
 
 /// The weights that the optimizer updates: a copy in fp32, or the model's own.
 enum class MasterWeights : std::uint8_t { fp32, none };
@@ -173,6 +196,10 @@ inline constexpr std::array<std::string_view, 7> kWordsOf<GraphedModule>{
 enum class Tuning : std::uint8_t { full, lora, dora, none };
 template <>
 inline constexpr std::array<std::string_view, 4> kWordsOf<Tuning>{"full", "lora", "dora", "none"};
+/// Tests whether adapters learn, beside matrices that do not.
+constexpr bool trains_adapters(Tuning tuning) {
+  return tuning == Tuning::lora || tuning == Tuning::dora;
+}
 
 /// Matrices that get an adapter. Fused ones (`qkv`, `gate_up`) get one for all that they hold; the
 /// last three are groups: q, k, v and o; gate, up, down and the experts'; both.

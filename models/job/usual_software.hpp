@@ -16,7 +16,18 @@ constexpr bool splits_model(RankRole role) {
   return role == RankRole::replica || role == RankRole::in_stage;
 }
 
-/// Tests whether adapters learn on ranks that hold the whole model, as PEFT trains them.
+/// Tests whether adapters learn on ranks that hold the whole model, as PEFT trains them. `said`
+/// returns the text of an axis' values, empty where nothing is said.
+bool trains_whole_adapters(const auto& said) {
+  bool whole = false;
+  bool split = false;
+  each_axis([&](const auto& axis) {
+    if (splits_model(axis.role) && !said(axis).empty() && said(axis) != "1") split = true;
+    if (axis.name != "tuning") return;
+    whole = trains_adapters(named<Tuning>(said(axis)).value_or(Tuning::full));
+  });
+  return whole && !split;
+}
 bool trains_whole_adapters(const PlanRequest& plan);
 
 /// Returns the stack by which such adapters are usually trained, of data/stand_ins/stacks.json.

@@ -276,13 +276,20 @@ class AttentionTeller {
     return teller_.setting.fp8_attention ? bytes_per_element(Precision::fp8) : teller_.element;
   }
 
+  /// Elements that copies of keys and values for each query head have more.
+  [[nodiscard]] double repeated_keys() const {
+    if (!teller_.keeps(KeptCopy::repeated_keys)) return 0;
+    return real(teller_.tokens * (shape_.heads - shape_.kv_heads) *
+                (shape_.key_dim + shape_.value_dim));
+  }
+
   void tell_qkv() {
     const auto tp = real(teller_.setting.tp);
     const double elements = real(teller_.tokens * shape_.qkv_width()) / tp;
     LayerTeller::Split split = teller_.split_outputs();
     split.bias = teller_.model.qkv_bias;
     split.module = Module::qkv_projection;
-    split.kept = elements * core_element();
+    split.kept = (elements + repeated_keys() / tp) * core_element();
     split.feeds = OffloadModule::core_attn;
     // Queries, keys and values are a product each; every second one is that of keys.
     const double keys = real(shape_.kv_heads * shape_.key_dim);
@@ -299,7 +306,8 @@ class AttentionTeller {
     const double passes = teller_.model.position == PositionEmbedding::rope ? 2 * width : width;
     const double part =
         real((shape_.heads + shape_.kv_heads) * shape_.key_dim) / real(teller_.model.hidden);
-    const bool copied = teller_.model.position == PositionEmbedding::rope && teller_.keeps_copies();
+    const bool copied =
+        teller_.model.position == PositionEmbedding::rope && teller_.keeps(KeptCopy::rotated);
     teller_.tell_pointwise("heads", Module::other, passes, passes + 1, tp,
                            copied ? part * teller_.token_bytes / tp : 0);
     if (teller_.model.qk_norm) {

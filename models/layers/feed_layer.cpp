@@ -70,8 +70,9 @@ class FeedTeller {
 
  private:
   [[nodiscard]] bool keeps_gate() const {
-    return teller_.keeps_copies() || (teller_.software.memory.norm_copy_bytes > 0 &&
-                                      !teller_.software.kernels.fuses(teller_.setting.compiled));
+    return teller_.keeps(KeptCopy::rotated) ||
+           (teller_.software.memory.norm_copy_bytes > 0 &&
+            !teller_.software.kernels.fuses(teller_.setting.compiled));
   }
 
   /// A rank's part of the tokens that its tensor group has: experts get each token once, whether or

@@ -38,7 +38,10 @@ double working_bytes(const Layer& layer, double element_bytes) {
 double offloaded_bytes(const Layer& layer, WordSet<Module> repeated,
                        WordSet<OffloadModule> modules) {
   double bytes = 0;
-  if (repeated == WordSet<Module>::all()) return bytes;
+  // The input of the first norm is all that is kept of a layer that is repeated.
+  if (repeated == WordSet<Module>::all()) {
+    return modules.has(OffloadModule::attn_norm) ? layer.saved_input : 0;
+  }
   if (modules.has(OffloadModule::attn_norm)) bytes += layer.input;
   for (const LayerPiece& piece : layer.pieces) {
     if (!piece.feeds || !modules.has(*piece.feeds)) continue;

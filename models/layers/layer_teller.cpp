@@ -66,6 +66,8 @@ std::vector<std::int64_t> LayerTeller::adapters_of(std::initializer_list<Target>
 bool LayerTeller::keeps_input_of(std::initializer_list<AdapterTarget> targets) const {
   const Learning& learning = setting.learning;
   if (learning.model_learns()) return true;
+  const bool in_nf4 = learning.base == BaseFormat::nf4 || learning.base == BaseFormat::nf4_double;
+  if (in_nf4 && keeps(KeptCopy::quantised_inputs)) return true;
   if (learning.rank == 0 || learning.dropout || copies_input(learning, software)) return false;
   return std::ranges::any_of(targets,
                              [&](AdapterTarget target) { return learning.targets.has(target); });

@@ -57,9 +57,9 @@ class LayerTeller {
   /// partition_activations where the plan has them.
   void tell_input();
 
-  /// Returns whether kernels that nothing fuses keep rotated queries and keys.
-  [[nodiscard]] bool keeps_copies() const {
-    return software.memory.keeps_copies && !software.kernels.fuses(setting.compiled);
+  [[nodiscard]] bool keeps(KeptCopy copy) const {
+    return software.memory.keeps_copies.has(copy) &&
+           !(copy == KeptCopy::rotated && software.kernels.fuses(setting.compiled));
   }
 
   /// Tells a piece of the model; adapters are others.

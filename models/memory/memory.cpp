@@ -38,8 +38,8 @@ double reduced_parameters(const Plan& plan, const StageParameters& parameters) {
 /// Where they are kept from one end of the step to the other, all of them and all gradients.
 /// Parameters of a group of one rank are there without any gather: dense ones by the data group,
 /// experts' by the expert-data group.
-double gathered_bytes(const PartWeights& weights, const Plan& plan, const Software& software,
-                      const std::vector<StageContent>& chunks_of_stage,
+double gathered_bytes(const PartWeights& weights, const Transformer& model, const Plan& plan,
+                      const Software& software, const std::vector<StageContent>& chunks_of_stage,
                       const StageParameters& parameters, const StageParameters& learning,
                       double weight_bytes) {
   const Gathers gathers = gathers_of(plan, software);
@@ -70,6 +70,11 @@ double gathered_bytes(const PartWeights& weights, const Plan& plan, const Softwa
   const double learns = of_layer(block.learning);
   double live = 2 * layer + of_root(shared_out, layer);
   double reduced = learns + of_root(shared_learning, learns);
+  if (software.communication.sharding == Sharding::fsdp_tables) {
+    const double tables = model.tied_embeddings ? 1 : 2;
+    live = layer + std::max(layer, of_root(shared_out, layer) / tables);
+    reduced = std::max(learns, of_root(shared_learning, learns) / tables);
+  }
   if (software.communication.sharding == Sharding::deepspeed) {
     // It goes by smaller parts than layers, up to its defaults: stage3_max_live_parameters,
     // reduce_bucket_size (deepspeed/runtime/zero/config.py).
@@ -103,6 +108,16 @@ double largest_unit(const PartWeights& weights, const Transformer& model, const 
   return std::max(most, learning.tables / tables);
 }
 
+/// Parameters whose gradients a rank holds where adapters share flat ones with frozen matrices.
+double flat_gradients(const Plan& plan, const Software& software,
+                      const StageParameters& parameters) {
+  const bool shared = software.communication.sharding == Sharding::fsdp_flat &&
+                      trains_adapters(plan.tuning) && layer_by_layer(gathers_of(plan, software));
+  if (!shared) return 0;
+  const StageParameters blocks = matrices_of(parameters);
+  return plan.micro_batches() > 1 ? blocks.total() : held(plan, blocks, 2);
+}
+
 /// Bytes a parameter of copies that the update makes.
 double updated_copies(const Plan& plan, const MemoryStack& stack, double moment) {
   return plan.optimizer == Optimizer::adam ? stack.update_copies * moment : 0.0;
@@ -124,8 +139,8 @@ struct ChunkLoad {
 
 /// Bytes of the most that a loss holds of the logits of one head.
 double loss_bytes(const Transformer& model, const Plan& plan, const Software& software) {
-  constexpr double kChunks = 8;        // torchtune's CEWithChunkedOutputLoss
-  constexpr double kFusedBytes = 4.0;  // Transformer Engine's, in place: fp32
+  constexpr double kChunks = 8;  // torchtune's CEWithChunkedOutputLoss
+  constexpr double kWide = 4.0;  // fp32
   const MemoryStack& stack = software.memory;
   const double tokens = real(layer_setting(plan).tokens());
   const double element = bytes_per_element(activation_precision(plan));
@@ -137,12 +152,20 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
     case LossForm::whole: break;
     case LossForm::compiled:
       // Megatron-Core's native fusion makes one copy in fp32 more.
-      return (whole + (in_place ? kFusedBytes : 0.0)) * logits;
-    case LossForm::chunked:
-      // All logits and their gradient as the product has them; copies of a chunk alone.
-      return (2 * element + std::max(0.0, whole - 2 * element) / kChunks) * logits;
+      return (whole + (in_place ? kWide : 0.0)) * logits;
+    case LossForm::chunked: {
+      // All logits, in whose place their gradients come, and a chunk of them in fp32; eager kernels
+      // keep the softmax of all. Where the head learns, its gradient is a sum over chunks.
+      const double kept = software.kernels.fuses(plan.compile) ? element : element + kWide;
+      const bool frees = stack.frees_gradients && plan.micro_batches() == 1 &&
+                         !layer_by_layer(gathers_of(plan, software));
+      const double sums = frees ? 2 : 1;
+      const double table =
+          learning_of(plan).tables_learn() ? element * vocab * real(model.hidden) : 0.0;
+      return std::min(whole, kept + kWide / kChunks) * logits + sums * table;
+    }
     case LossForm::fused: {
-      if (in_place) return kFusedBytes * logits;
+      if (in_place) return kWide * logits;  // in place
       // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
       // gradients of hidden states and of the table at once.
       const double parts = std::ceil(vocab / real(model.hidden));
@@ -178,7 +201,7 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
         return;
       }
       if (weight.input > 0) blocks += count;  // a detached one keeps nothing
-      load.offloaded += real(count) * weight.offloaded;
+      if (!full) load.offloaded += real(count) * weight.offloaded;
       load.gathered += real(count) * weight.gathered;
       load.placeholders = std::max(load.placeholders, weight.placeholders);
       if (!full) load.kept += real(count) * stack.activation_factor * weight.kept;
@@ -189,8 +212,9 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
     const double repeated =
         real(std::min(plan.recompute_layers, std::max<std::int64_t>(1, blocks)));
     if (full) {
-      load.kept +=
-          stack.activation_factor * std::ceil(real(blocks) / repeated) * heaviest.checkpoint;
+      const double inputs = std::ceil(real(blocks) / repeated);
+      load.kept += stack.activation_factor * inputs * (heaviest.checkpoint - heaviest.offloaded);
+      load.offloaded += inputs * heaviest.offloaded;
     }
     load.layer =
         std::max(load.layer, backward) +
@@ -464,14 +488,15 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   const double on_host = owned * plan.optimizer_offload * 2 * states.moment;
   place(optimizer - on_host, plan.offload != Offload::none, memory.optimizer);
   memory.offloaded += Bytes{on_host};
-  if (plan.optimizer == Optimizer::adam_paged) {
+  if (pages_moments(plan.optimizer)) {
     memory.paged = {plan.offload == Offload::none ? owned * 2 * states.moment : 0.0};
   }
   // Sharded gradients follow the optimizer to the host as they are reduced (DeepSpeed's
   // ZeRO-Offload, FSDP2's CPUOffloadPolicy).
   const bool leave = plan.offload != Offload::none && plan.zero >= 2;
-  place(held(plan, learning, 2) * states.gradients, leave, memory.gradients);
-  if (plan.optimizer == Optimizer::adam_in_backward) {
+  const double flat = flat_gradients(plan, software, parameters);
+  place(std::max(held(plan, learning, 2), flat) * states.gradients, leave, memory.gradients);
+  if (updates_in_backward(plan.optimizer)) {
     memory.gradients = {
         std::min(memory.gradients.value,
                  largest_unit(weights, model, plan, chunks_of_stage, learning) * states.gradients)};
@@ -491,7 +516,7 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   }
   always += std::ranges::max(loads, {}, &ChunkLoad::placeholders).placeholders;
   const double gathered =
-      gathered_bytes(weights, plan, software, chunks_of_stage, parameters, learning,
+      gathered_bytes(weights, model, plan, software, chunks_of_stage, parameters, learning,
                      mean_weight_bytes(plan, parameters, learning, states.gathered));
   always += gathered;
   always += states.reduced * reduced_parameters(plan, learning);

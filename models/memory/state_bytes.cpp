@@ -71,7 +71,7 @@ StateBytes state_bytes(const Plan& plan, const Software& software) {
   const bool one_copy = plan.precision == Precision::fp8 && plan.fp8_recipe != Fp8Recipe::mxfp8;
   if (plan.fp8_param_gather && one_copy) bytes.gathered = bytes_per_element(plan.precision);
   bytes.moment = bytes_per_element(plan.moments_precision);
-  if (plan.optimizer == Optimizer::adam_8bit || plan.optimizer == Optimizer::adam_paged) {
+  if (keeps_8_bits(plan.optimizer)) {
     bytes.moment = 1 + kFp32 / kBlockOf8Bits;
   }
   bytes.optimizer += 2 * (bytes.moment - kFp32);

@@ -99,7 +99,7 @@ std::int64_t updated_layers(const Transformer& model, const Plan& plan) {
 LayerSetting layer_setting(const Plan& plan) {
   LayerSetting setting;
   setting.mbs = plan.mbs * plan.sequences_of_sample();
-  setting.seq_len = plan.seq_len;
+  setting.seq_len = plan.longest_len > 0 ? plan.longest_len : plan.seq_len;
   setting.tp = plan.tp;
   setting.sequence_parallel = plan.sequence_parallel;
   setting.precision = activation_precision(plan);

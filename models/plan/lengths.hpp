@@ -3,6 +3,7 @@
 /// Sequences of unequal length: what a data set holds, how sequences fill the micro batches of a
 /// step, and what each of these computes.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -24,6 +25,9 @@ struct Lengths {
   double mean{}, sd{};                ///< tokens, before the cut
   std::int64_t least{1}, most{1};     ///< tokens
 
+  [[nodiscard]] std::int64_t longest() const {
+    return counted.empty() ? most : std::ranges::max(counted);
+  }
   /// One sequence at random, tokens; longer ones than `limit` are cut.
   template <class Bits>
   [[nodiscard]] std::int64_t draw(Bits& bits, std::int64_t limit) const {

@@ -107,7 +107,7 @@ namespace {
 void check_loss(Ruling& its) {
   if (!its.request.loss) return;
   const MemoryStack& stack = its.software.memory;
-  const double narrow = 2 * bytes_per_element(activation_precision(its.plan));
+  const double narrow = bytes_per_element(activation_precision(its.plan));
   const double whole = stack.most_of_logit(its.plan.compile, its.plan.tp);
   const bool alike =
       (its.plan.loss == LossForm::compiled && !its.software.kernels.transformer_engine) ||
@@ -123,13 +123,11 @@ void check_loss(Ruling& its) {
 void check_optimizer(Ruling& its) {
   check_master_weights(its);
   check_loss(its);
-  const bool kept_in_8_bits =
-      its.plan.optimizer == Optimizer::adam_8bit || its.plan.optimizer == Optimizer::adam_paged;
-  if (kept_in_8_bits && its.request.moments_precision) {
+  if (keeps_8_bits(its.plan.optimizer) && its.request.moments_precision) {
     its.warn("moments_precision {}: {} keeps moments in 8 bits", name(its.plan.moments_precision),
              name(its.plan.optimizer));
   }
-  if (its.plan.optimizer == Optimizer::adam_in_backward &&
+  if (updates_in_backward(its.plan.optimizer) &&
       (its.plan.micro_batches() > 1 || its.plan.pp > 1)) {
     its.problem([&] {
       return fmt::format(
@@ -185,6 +183,11 @@ void check_offloaded_layers(Ruling& its) {
 }  // namespace
 
 void check_host_memory(Ruling& its) {
+  // What a stack moves by itself are inputs of layers that are repeated.
+  if (!its.request.offload_modules &&
+      (its.plan.recompute != Recompute::full || !its.cluster.host.known())) {
+    its.plan.offload_modules = {};
+  }
   const std::string_view axis = its.plan.offload != Offload::none   ? "offload"
                                 : its.plan.optimizer_offload > 0    ? "optimizer_offload"
                                 : !its.plan.offload_modules.empty() ? "offload_modules"
@@ -202,8 +205,9 @@ void check_host_memory(Ruling& its) {
     });
   }
   if (!its.request.offload_modules || its.plan.offload_modules.empty()) return;
-  if (its.plan.recompute == Recompute::full) {
-    its.warn("offload_modules: no effect with recompute full");
+  if (its.plan.recompute == Recompute::full &&
+      !its.plan.offload_modules.has(OffloadModule::attn_norm)) {
+    its.warn("offload_modules: no effect with recompute full; attn_norm would move what it keeps");
   } else if (!its.model.has_experts() && (its.plan.offload_modules.has(OffloadModule::expert_fc1) ||
                                           its.plan.offload_modules.has(OffloadModule::moe_act))) {
     its.warn("offload_modules expert_fc1, moe_act: no effect without experts");

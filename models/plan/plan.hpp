@@ -14,8 +14,8 @@ struct Plan : AxisValues<Settled> {
   double recomputed{1.0};  ///< share of the blocks that full recompute repeats: recompute_first
   double imbalance{1.0};   ///< tokens of the busiest rank's experts over the mean: router_balance
   /// Mean tokens of rows of unequal length (lengths): those that one computes; those that see one
-  /// another in it, as equal sequences would. 0: `seq_len`.
-  std::int64_t computed_len{}, seen_len{};
+  /// another in it, as equal sequences would; and those of the longest row. 0: `seq_len`.
+  std::int64_t computed_len{}, seen_len{}, longest_len{};
 
   Plan() : AxisValues{} {
     each_axis([this](const auto& axis) { axis.of(*this) = plainest(axis.domain); });

@@ -142,14 +142,14 @@ void fill_lengths(Ruling& its) {
       mean_load(*lengths, filling_of(plan), static_cast<int>(std::ceil(kRows / rows)));
   plan.computed_len = std::llround(mean.computed / real(plan.mbs * plan.sequences_of_sample()));
   plan.seen_len = std::llround(mean.squares / mean.computed);
+  if (plan.packing == Packing::none) plan.longest_len = std::min(plan.seq_len, lengths->longest());
 }
 
 }  // namespace
 
 void check_tuning(Ruling& its) {
   check_base(its);
-  const bool adapts = its.plan.tuning == Tuning::lora || its.plan.tuning == Tuning::dora;
-  adapts ? fill_adapters(its) : drop_adapters(its);
+  trains_adapters(its.plan.tuning) ? fill_adapters(its) : drop_adapters(its);
   check_learning_layers(its);
   fill_lengths(its);
 }

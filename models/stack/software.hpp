@@ -49,14 +49,18 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<GradientOverlap>{"none
 /// Who shards parameters and gradients, which says how large what it gathers is and how stages of
 /// a pipeline go with it.
 enum class Sharding : std::uint8_t {
-  none,          ///< optimizer states at most; with stages no more than these
-  deepspeed,     ///< parts smaller than layers, without stages
-  fsdp,          ///< layer by layer; in stages once a step, kept as whole gradients are
+  none,       ///< optimizer states at most; with stages no more than these
+  deepspeed,  ///< parts smaller than layers, without stages
+  fsdp,       ///< layer by layer; in stages once a step, kept as whole gradients are
+  /// As fsdp, of flat parameters in which adapters lie beside frozen matrices: gradients are of all
+  /// of them, and whole until the last micro batch (PyTorch's FSDP with use_orig_params, no_sync).
+  fsdp_flat,
+  fsdp_tables,   ///< as fsdp, embedding and head by themselves, each while it is used
   megatron_fsdp  ///< layer by layer, in stages as without them
 };
 template <>
-inline constexpr std::array<std::string_view, 4> kWordsOf<Sharding>{"none", "deepspeed", "fsdp",
-                                                                    "megatron-fsdp"};
+inline constexpr std::array<std::string_view, 6> kWordsOf<Sharding>{
+    "none", "deepspeed", "fsdp", "fsdp-flat", "fsdp-tables", "megatron-fsdp"};
 
 /// A constant of kernels as torch.compile makes them, and of those that run one by one without it;
 /// one number where the stack has no choice.
@@ -289,6 +293,14 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated", "reserved",
                                                                       "smi"};
 
+/// What a layer keeps beside what its backward pass has to read: rotated queries and keys and the
+/// gate's activation, of eager kernels; keys and values of fewer heads, copied for each query head;
+/// inputs of products with matrices in nf4, which older releases of bitsandbytes hold.
+enum class KeptCopy : std::uint8_t { rotated, repeated_keys, quantised_inputs };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<KeptCopy>{"rotated", "repeated-keys",
+                                                                    "quantised-inputs"};
+
 /// The rank whose memory a stack logs: the one that holds most, the first, or the last, which has
 /// the loss.
 enum class LoggedRank : std::uint8_t { fullest, first, last };
@@ -307,7 +319,7 @@ struct MemoryStack {
   /// Gradients that are live in a layer's backward pass, per token and column of its hidden states
   /// and its MLP; what logits take instead, where that is more.
   double backward_bytes{};
-  bool keeps_copies{};  ///< eager kernels: rotated queries and keys and the gate's activation too
+  WordSet<KeptCopy> keeps_copies;
   /// Bytes of the copies that eager kernels keep beside a norm's result, per element that it reads;
   /// where there are any, a gate's activation is kept too.
   double norm_copy_bytes{};

@@ -248,7 +248,9 @@ MemoryStack read_memory(const Cursor& section) {
   memory.activation_factor = factor_or(section, "activation_factor", 1.0);
   memory.layer_workspace_factor = factor_or(section, "layer_workspace_factor", 1.0);
   memory.backward_bytes = factor_or(section, "backward_bytes", 0.0);
-  if (const auto copies = section.find("keeps_copies")) memory.keeps_copies = copies->boolean();
+  if (const auto copies = section.find("keeps_copies")) {
+    memory.keeps_copies = read_value(*copies, Domain<WordSet<KeptCopy>>{});
+  }
   memory.norm_copy_bytes = factor_or(section, "norm_copy_bytes", 0.0);
   if (const auto frees = section.find("frees_gradients")) {
     memory.frees_gradients = frees->boolean();

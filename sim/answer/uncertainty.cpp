@@ -242,8 +242,7 @@ RunKind read_kind(const Cursor& cursor) {
 }  // namespace
 
 RunKind kind_of(const Scenario& scenario) {
-  const Tuning tuning = scenario.plan.tuning;
-  return {scenario.model.has_experts(), tuning == Tuning::lora || tuning == Tuning::dora};
+  return {scenario.model.has_experts(), trains_adapters(scenario.plan.tuning)};
 }
 
 std::string cell_of(const Transformer& model, const Device& device) {

@@ -283,7 +283,7 @@ class Combiner {
   void tunings() {
     each_said(axes_.tuning, request_.tuning, [this] {
       const Tuning tuning = request_.tuning.value_or(Tuning::full);
-      const bool adapts = tuning == Tuning::lora || tuning == Tuning::dora;
+      const bool adapts = trains_adapters(tuning);
       const std::vector<std::int64_t> ranks =
           adapts ? axes_.lora_rank : std::vector<std::int64_t>{};
       request_.lora_rank = adapts ? inputs_.fixed.lora_rank : std::nullopt;

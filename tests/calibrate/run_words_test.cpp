@@ -63,6 +63,8 @@ TEST_CASE("methods of recompute, schedules and optimizers by other frameworks' n
   CHECK(translated({{"optimizer", "AdamW"}}).at("optimizer") == "adam");
   CHECK(translated({{"optimizer_name", "adamw 8 bit"}}).at("optimizer") == "adam-8bit");
   CHECK(translated({{"optimizer_name", "PagedAdamW8bit"}}).at("optimizer") == "adam-paged");
+  CHECK(translated({{"optimizer_name", "PagedAdamW8bit, in backward"}}).at("optimizer") ==
+        "adam-paged-in-backward");
   CHECK(translated({{"optimizer_name", "adamw in backward"}}).at("optimizer") ==
         "adam-in-backward");
   const char* policy = "recompute: 5B SAVE_DOT_WITH_NO_BATCH_DIM (paxml configs)";

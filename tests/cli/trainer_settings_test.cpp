@@ -111,8 +111,41 @@ TEST_CASE("weights in bf16 alone keep moments and gradients so") {
   const ImportedJob pure = job_of_yaml(torchtune + "bf16\n");
   CHECK(pure.plan.moments_precision == Precision::bf16);
   CHECK(pure.plan.grad_precision == Precision::bf16);
-  CHECK(lists_part(pure.report.left_out, "weights in bf16 alone"));
+  CHECK(pure.plan.master_weights == MasterWeights::none);
   CHECK_FALSE(job_of_yaml(torchtune + "fp32\n").plan.moments_precision);
+}
+
+TEST_CASE("torchtune's optimizers, losses and offloading are read, and its own stack trains") {
+  const std::string shape =
+      "model:\n  _component_: torchtune.models.llama3.llama3_8b\nbatch_size: 2\ndtype: bf16\n"
+      "gradient_accumulation_steps: 1\ncompile: True\n";
+  const ImportedJob full = job_of_yaml(
+      shape +
+      "optimizer:\n  _component_: bitsandbytes.optim.PagedAdamW8bit\noptimizer_in_bwd: True\n"
+      "loss:\n  _component_: torchtune.modules.loss.LinearCrossEntropyLoss\n"
+      "enable_activation_checkpointing: True\nenable_activation_offloading: True\n");
+  CHECK(full.software == "torchtune-2025");
+  CHECK(full.plan.optimizer == Optimizer::adam_paged_in_backward);
+  CHECK(full.plan.loss == LossForm::chunked);
+  CHECK(full.plan.recompute == Recompute::full);
+  CHECK(full.plan.offload_modules == WordSet<OffloadModule>{OffloadModule::attn_norm});
+  const ImportedJob plain =
+      job_of_yaml(shape +
+                  "optimizer:\n  _component_: torch.optim.AdamW\n"
+                  "optimizer_in_bwd: True\nenable_activation_checkpointing: False\n");
+  CHECK(plain.plan.optimizer == Optimizer::adam_in_backward);
+  CHECK(plain.plan.recompute == Recompute::none);
+  CHECK_FALSE(plain.plan.offload_modules);
+}
+
+TEST_CASE("LLaMA-Factory fills its rows in stage pt, unless packing is off") {
+  const std::string shape =
+      "model_name_or_path: mistralai/Mistral-7B-v0.1\nfinetuning_type: full\nstage: pt\n"
+      "dataset: alpaca_en_demo\ncutoff_len: 4096\nper_device_train_batch_size: 1\n";
+  CHECK(job_of_yaml(shape).plan.lengths == "fixed");
+  CHECK(job_of_yaml(shape + "packing: true\n").plan.lengths == "fixed");
+  CHECK_FALSE(job_of_yaml(shape + "packing: true\n").plan.packing);
+  CHECK(job_of_yaml(shape + "packing: false\n").plan.lengths == "alpaca-en");
 }
 
 TEST_CASE("DeepSpeed reduces beside passes where its configuration and stage have it so") {

@@ -333,9 +333,9 @@ TEST_CASE("eager kernels keep copies, gathered inputs are kept whole or gathered
   };
   const double tokens = 2.0 * 1024;
   const double fused = kept(1);
-  stack.memory.keeps_copies = true;
+  stack.memory.keeps_copies = WordSet<KeptCopy>{KeptCopy::rotated};
   CHECK(kept(1) - fused == 2 * tokens * (2 * 512 + 1024));
-  stack.memory.keeps_copies = false;
+  stack.memory.keeps_copies = {};
   CHECK(gathers() == 4);
   stack.memory.keeps_gathers = true;
   CHECK(kept(1) == fused);

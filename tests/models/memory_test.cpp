@@ -350,6 +350,75 @@ TEST_CASE("weights without a copy in fp32 take 8 bytes a parameter, and 10 in Py
   CHECK(pure.memory().optimizer.value == doctest::Approx(2 * (1 + 4.0 / 256) * pure.parameters()));
 }
 
+TEST_CASE("full recompute keeps inputs of layers, which can wait in host memory but for two") {
+  Case one;
+  const StageMemory here = one.memory(4);
+  one.plan.offload_modules = WordSet<OffloadModule>{OffloadModule::attn_norm};
+  const StageMemory moved = one.memory(4);
+  const double input = 2.0 * 2 * 1024 * 1024;
+  CHECK(moved.offloaded.value == doctest::Approx((4 * 24 - 2) * input));
+  CHECK((moved.activations + moved.offloaded).value == doctest::Approx(here.activations.value));
+  one.plan.offload_modules = WordSet<OffloadModule>{OffloadModule::core_attn};
+  CHECK(one.memory(4).activations == here.activations);
+}
+
+TEST_CASE("adapters in flat parameters give frozen blocks gradients, whole over micro batches") {
+  Case two;
+  two.software = shipped_software("litgpt-2023");
+  two.plan.tuning = Tuning::lora;
+  two.plan.lora_rank = 8;
+  two.plan.lora_targets = WordSet<AdapterTarget>{AdapterTarget::qkv};
+  two.plan.adapter_precision = Precision::bf16;
+  two.plan.master_weights = MasterWeights::none;
+  two.plan.moments_precision = Precision::bf16;
+  two.plan.dp = 2;
+  two.plan.zero = 3;
+  const PartWeights weights = part_weights(two.model, layer_content(two.plan), two.software);
+  const StageParameters all = stage_parameters(weights, two.model, two.plan, two.software,
+                                               with_parts(two.chunks, two.model));
+  const double blocks = matrices_of(all).total();
+  CHECK(two.memory().gradients.value == doctest::Approx(2 * blocks));
+  two.plan.gbs = 4;
+  two.software.memory.frees_gradients = false;
+  CHECK(two.memory().gradients.value == doctest::Approx(blocks));
+  two.software.communication.sharding = Sharding::fsdp;
+  CHECK(two.memory().gradients.value < 0.01 * blocks);
+}
+
+TEST_CASE("an optimizer in 8 bits or paged may update in the backward pass, too") {
+  Case pure;
+  pure.plan.master_weights = MasterWeights::none;
+  pure.plan.gbs = pure.plan.mbs;
+  const auto memory = [&](Optimizer optimizer) {
+    pure.plan.optimizer = optimizer;
+    return pure.memory();
+  };
+  const StageMemory narrow = memory(Optimizer::adam_8bit);
+  const StageMemory both = memory(Optimizer::adam_8bit_in_backward);
+  CHECK(both.optimizer == narrow.optimizer);
+  CHECK(both.gradients == memory(Optimizer::adam_in_backward).gradients);
+  CHECK(both.gradients.value < 0.2 * narrow.gradients.value);
+  CHECK(memory(Optimizer::adam_paged_in_backward).paged == both.optimizer);
+}
+
+TEST_CASE(
+    "a chunked loss holds logits in 16 bits, an eighth of them in fp32, and sums of a table") {
+  Case one;
+  one.software = shipped_software("torchtune-2025");
+  one.plan.recompute = Recompute::full;
+  one.plan.compile = true;
+  const double logits = 2.0 * 1024 * 50257;
+  const double table = 2.0 * 1024 * 50257;
+  const auto loss = [&](LossForm form) {
+    one.plan.loss = form;
+    return one.memory().buffers.value - one.software.memory.workspaces.value;
+  };
+  CHECK(loss(LossForm::chunked) == doctest::Approx(2.5 * logits + table));
+  CHECK(loss(LossForm::whole) == doctest::Approx(12 * logits));
+  one.plan.compile = false;
+  CHECK(loss(LossForm::chunked) == doctest::Approx(6.5 * logits + table));
+}
+
 TEST_CASE("a plan is tight from 88 % of the card, and out of memory beyond its allocation") {
   Device device;
   device.memory = Bytes{100};

@@ -33,8 +33,9 @@ constexpr std::string_view kNumbers =
     "vocab_multiple ";
 constexpr std::string_view kSwitches =
     " deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
-    "mark.fully_sharded mark.own_attention mark.reinforced maxtext.open megatron_core "
-    "narrowed_mlp pipelines recomputes_first_layers script shape_by_name yaml_config ";
+    "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
+    "mark.reinforced mark.unpacked maxtext.open megatron_core narrowed_mlp pipelines "
+    "recomputes_first_layers script shape_by_name yaml_config ";
 constexpr std::string_view kTexts =
     " accelerate_file batch_flag beside_word deepspeed_config_file expert_layers ffn_scale "
     "launch model_named overlap_word torchtitan.family torchtitan.flavour yaml_config_file ";
@@ -165,14 +166,6 @@ bool set_split_backward(const std::string& word, ImportedJob& job) {
   return true;
 }
 
-bool set_weights(const std::string& word, ImportedJob& job) {
-  job.report.left_out.push_back(
-      fmt::format("weights in {} alone: predicted with the copy in fp32 that mixed precision "
-                  "keeps, which takes more memory",
-                  word));
-  return true;
-}
-
 bool set_trainer(const std::string& word, ImportedJob& job) {
   job.set_flag("mark.of." + word);
   return true;
@@ -183,10 +176,8 @@ struct Computed {
   std::string_view name;
   bool (*set)(const std::string& word, ImportedJob& job);
 };
-constexpr Computed kComputed[] = {{"products", set_products},
-                                  {"split_backward", set_split_backward},
-                                  {"weights", set_weights},
-                                  {"trainer", set_trainer}};
+constexpr Computed kComputed[] = {
+    {"products", set_products}, {"split_backward", set_split_backward}, {"trainer", set_trainer}};
 
 /// Tests whether a fact is a whole number: those of flags and of axes of MaxText are.
 bool is_count(std::string_view name) {

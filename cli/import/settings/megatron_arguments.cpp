@@ -327,6 +327,7 @@ class Arguments {
     if (std::ranges::find(kSomeLayers, value) != std::end(kSomeLayers)) {
       return leave_out(flag, value, "repeats some layers only; predicted without it");
     }
+    if (value == "offload") take("--activation-offloading", "");  // axolotl's checkpoints
     // The Trainer names a file, or a configuration of its own by the stage.
     const bool file = value.ends_with(".json") || value.find("zero") != std::string::npos;
     if (flag == "--deepspeed" && file) take("--deepspeed-config", value);
