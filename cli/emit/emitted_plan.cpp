@@ -20,6 +20,7 @@
 #include "models/plan/layout.hpp"
 #include "models/plan/overlap.hpp"
 #include "models/plan/router_balance.hpp"
+#include "models/plan/stage_content.hpp"
 #include "models/shape/layer_pattern.hpp"
 
 namespace prequel {
@@ -86,13 +87,24 @@ std::string attention_variant(const Transformer& model) {
              : std::string();
 }
 
-/// Returns the letters of all sublayers, those of multi-token prediction behind slashes.
-std::string letters_of(const Transformer& model) {
-  std::string letters = pattern_letters(model.pattern);
-  for (std::int64_t depth = 0; depth < model.next_token_layers && !letters.empty(); ++depth) {
-    letters += "/" + pattern_letters(model.next_token_pattern);
+/// Returns the letters of all sublayers with a bar behind each chunk of a pipeline, and those of
+/// multi-token prediction behind slashes; nothing for a model without a pattern.
+std::string letters_of(const Scenario& scenario) {
+  const Transformer& model = scenario.model;
+  const std::string letters = pattern_letters(model.pattern);
+  if (letters.empty()) return letters;
+  std::string dealt;
+  std::size_t at = 0;
+  for (const StageContent& chunk : chunks_of_plan(model, scenario.plan, scenario.software)) {
+    if (!dealt.empty()) dealt += '|';
+    const auto layers = static_cast<std::size_t>(chunk.blocks);
+    dealt += letters.substr(at, layers);
+    at += layers;
   }
-  return letters;
+  for (std::int64_t depth = 0; depth < model.next_token_layers; ++depth) {
+    dealt += "/" + pattern_letters(model.next_token_pattern);
+  }
+  return dealt;
 }
 
 /// Tests whether tokens travel in another format than Megatron's dispatchers carry. A stack that
@@ -118,13 +130,13 @@ ImportedJob facts_of(const Scenario& scenario) {
   note_model(model, facts);
   const bool deepspeed = software.framework == "megatron-deepspeed";
   // Layers that Megatron-LM would not deal as the stack does.
-  const bool dealt = !deepspeed && plan.pp > 1 && plan.layout.empty() &&
+  const bool dealt = !deepspeed && model.pattern.empty() && plan.pp > 1 && plan.layout.empty() &&
                      plan.stage_split == StageSplit::blocks &&
                      model.layers % (plan.pp * plan.vpp) != 0;
   const auto capacity = capacity_factor(plan.router_balance);
   facts.set("stack", software.name);
   facts.set("framework", software.framework);
-  facts.set("letters", letters_of(model));
+  facts.set("letters", letters_of(scenario));
   facts.set("attention_variant", attention_variant(model));
   facts.set("dealt", dealt ? layout_of(chunks_of_plan(model, plan, software)) : std::string());
   facts.set("capacity_factor", capacity ? fmt::format("{}", *capacity) : std::string());

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -95,6 +96,21 @@ int round_trip(const Space& space, std::size_t stride, bool with_deepspeed) {
     if (fields.empty()) ++whole;
   }
   return whole;
+}
+
+TEST_CASE("bars in the letters of a hybrid deal its layers, and come back as its layout") {
+  const ProgramResult result = run_prequel(
+      "predict --model nemotron-h-8b --cluster dgx-h100 --nodes 1 --gbs 64 --seq-len 8192 --tp 2 "
+      "--pp 2 --vpp 2 --emit megatron");
+  CHECK(result.out.find("pretrain_hybrid.py") != std::string::npos);
+  CHECK(result.out.find("hybrid_stack_spec") != std::string::npos);
+  CHECK(result.out.find("--num-layers") == std::string::npos);
+  CHECK(result.out.find("--pipeline-model-parallel-layout") == std::string::npos);
+  CHECK(std::ranges::count(result.out, '|') == 3);
+  const TemporaryFolder folder;
+  const OrderedJson job =
+      OrderedJson::parse(translate_job(folder.with("launch.sh", result.out))->json);
+  CHECK(job.at("plan").at("layout") == "Et*13|t*13|t*13|t*13L");
 }
 
 TEST_CASE("a command line of Megatron-LM comes back as the same plan, but for what it says") {
