@@ -54,10 +54,15 @@ std::string good_head_counts(const Ruling& its) {
 
 namespace {
 
-/// Tests whether some layer has a mixer that keeps `test`.
+/// Tests whether some layer has a mixer that keeps `test`. A model that lists none has attention
+/// alone, which spares searches the look at its layers.
 template <class Test>
-bool some_layer(const Ruling& its, const Test& test) {
-  return std::ranges::any_of(distinct_kinds(its.model), test);
+bool some_mixer(const Ruling& its, const Test& test) {
+  const Transformer& model = its.model;
+  if (model.pattern.empty() && model.mixers.empty() && model.next_token_pattern.empty()) {
+    return test(Mixer::attention);
+  }
+  return std::ranges::any_of(distinct_kinds(model), test, &LayerKind::mixer);
 }
 
 /// Heads of the recurrence are split over tensor and context ranks.
@@ -72,9 +77,9 @@ void check_recurrent_heads(Ruling& its) {
     });
   };
   // Files of families with both kinds of layers may have one alone.
-  const bool recurs = some_layer(its, [](const LayerKind& kind) {
-    const bool softmax = kind.mixer == Mixer::none || is_softmax(kind.mixer);
-    return kind.mixer == Mixer::attention_and_state_space || !softmax;
+  const bool recurs = some_mixer(its, [](Mixer mixer) {
+    return mixer == Mixer::attention_and_state_space ||
+           (mixer != Mixer::none && !is_softmax(mixer));
   });
   if (!recurs) return;
   if (const StateSpace& state = its.model.state_space; state.heads > 0) {
@@ -102,8 +107,7 @@ void check_tensor_parallel(Ruling& its) {
   check_recurrent_heads(its);
   const std::int64_t all =
       std::gcd(std::gcd(its.model.heads, its.model.kv_heads), its.model.ffn_hidden);
-  const bool attends =
-      some_layer(its, [](const LayerKind& kind) { return is_softmax(kind.mixer); });
+  const bool attends = some_mixer(its, is_softmax);
   if (attends) must_divide(its, "heads", its.model.heads, all);
   const bool replicated = its.plan.tp > its.model.kv_heads && its.plan.tp % its.model.kv_heads == 0;
   if (replicated && attends) {
@@ -112,9 +116,13 @@ void check_tensor_parallel(Ruling& its) {
   } else if (attends && its.model.kv_heads != its.model.heads) {
     must_divide(its, "kv_heads", its.model.kv_heads, all);
   }
-  if (has_dense_layers(its)) must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
-  for (const LayerKind& kind : distinct_kinds(its.model)) {
-    if (kind.inner > 0) must_divide(its, "intermediate_sizes", kind.inner, kind.inner);
+  if (its.model.ffn_hidden % its.plan.tp != 0 && has_dense_layers(its)) {
+    must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
+  }
+  if (!its.model.pattern.empty()) {
+    for (const LayerKind& kind : distinct_kinds(its.model)) {
+      if (kind.inner > 0) must_divide(its, "intermediate_sizes", kind.inner, kind.inner);
+    }
   }
   if (its.model.short_conv > 0) must_divide(its, "hidden_size", its.model.hidden, all);
   if (its.wording == Wording::all && its.plan.tp > 1 && its.is_legal &&  // only to warn of it
