@@ -155,14 +155,9 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
       return (whole + (in_place ? kWide : 0.0)) * logits;
     case LossForm::chunked: {
       // All logits, in whose place their gradients come, and a chunk of them in fp32; eager kernels
-      // keep the softmax of all. Where the head learns, its gradient is a sum over chunks.
+      // keep the softmax of all.
       const double kept = software.kernels.fuses(plan.compile) ? element : element + kWide;
-      const bool frees = stack.frees_gradients && plan.micro_batches() == 1 &&
-                         !layer_by_layer(gathers_of(plan, software));
-      const double sums = frees ? 2 : 1;
-      const double table =
-          learning_of(plan).tables_learn() ? element * vocab * real(model.hidden) : 0.0;
-      return std::min(whole, kept + kWide / kChunks) * logits + sums * table;
+      return std::min(whole, kept + kWide / kChunks) * logits;
     }
     case LossForm::fused: {
       if (in_place) return kWide * logits;  // in place
@@ -176,6 +171,16 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
     }
   }
   return whole * logits;
+}
+
+/// Bytes of the head's gradient beside its logits, where it is a sum over their chunks.
+double summed_head_bytes(const Transformer& model, const Plan& plan, const Software& software) {
+  if (plan.loss != LossForm::chunked || !learning_of(plan).tables_learn()) return 0;
+  const bool frees = software.memory.frees_gradients && plan.micro_batches() == 1 &&
+                     !layer_by_layer(gathers_of(plan, software));
+  const double sums = frees ? 2 : 1;
+  return sums * bytes_per_element(activation_precision(plan)) * real(model.hidden) *
+         real(head_outputs(model, plan.tp, software.vocab_multiple));
 }
 
 std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& model,
@@ -227,7 +232,7 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
           software.kernels.transformer_engine ? 4.0 : stack.logit_bytes.compiled;  // fp32 alone
       const double kept = std::min(most, waiting * logits);
       load.waiting = real(heads) * kept;
-      load.loss = real(heads - 1) * kept + most;
+      load.loss = real(heads - 1) * kept + most + summed_head_bytes(model, plan, software);
       load.kept += load.waiting;
     }
     // One more checkpoint a micro batch: the input that the stage received.

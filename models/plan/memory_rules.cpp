@@ -183,7 +183,7 @@ void check_offloaded_layers(Ruling& its) {
 }  // namespace
 
 void check_host_memory(Ruling& its) {
-  // What a stack moves by itself are inputs of layers that are repeated.
+  // Stacks move by themselves inputs of layers that are repeated, and nothing else.
   if (!its.request.offload_modules &&
       (its.plan.recompute != Recompute::full || !its.cluster.host.known())) {
     its.plan.offload_modules = {};

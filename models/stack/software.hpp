@@ -293,9 +293,9 @@ template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated", "reserved",
                                                                       "smi"};
 
-/// What a layer keeps beside what its backward pass has to read: rotated queries and keys and the
-/// gate's activation, of eager kernels; keys and values of fewer heads, copied for each query head;
-/// inputs of products with matrices in nf4, which older releases of bitsandbytes hold.
+/// Copies that a layer keeps beside what its backward pass has to read: rotated queries and keys
+/// and the gate's activation, of eager kernels; keys and values of fewer heads, copied for each
+/// query head; inputs of products with matrices in nf4, which older releases of bitsandbytes hold.
 enum class KeptCopy : std::uint8_t { rotated, repeated_keys, quantised_inputs };
 template <>
 inline constexpr std::array<std::string_view, 3> kWordsOf<KeptCopy>{"rotated", "repeated-keys",

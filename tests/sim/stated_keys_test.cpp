@@ -124,6 +124,9 @@ const std::vector<StatedBase>& stated_bases() {
       {"gpt-30b", "fugaku", "megatron-a64fx-2022",
        "plan.nodes=1024 plan.tp=4 plan.pp=8 plan.gbs=1024 device.clock_ghz=2.2"},
       // Mixers that are no plain attention.
+      {"llama-3-8b", "nvidia-dgx-h100", "nemo-26.04",
+       "plan.nodes=1 plan.gbs=64 plan.seq_len=4096 plan.zero=3 model.short_conv_kernel_dim=3 "
+       "model.layer_types=[\"conv\",\"full_attention\"]"},
       {"nemotron-3.5-lightning", "nvidia-dgx-h100", "nemo-26.04",
        "plan.nodes=2 plan.ep=8 plan.gbs=64 plan.seq_len=8192"},
       {"nemotron-3-super-120b-a12b", "nvidia-dgx-gb200", "nemo-26.04",
