@@ -191,7 +191,7 @@ void follow(const Library& library, const std::string& target, ImportedJob& fact
       emitted.left_out.push_back({text.substr(0, colon), text.substr(colon + 2)});
     } else if (is_json) {
       const std::size_t blank = text.find(' ');
-      std::ranges::replace(text.begin(), text.begin() + std::ptrdiff_t(blank), '.', '/');
+      std::replace(text.begin(), text.begin() + std::ptrdiff_t(blank), '.', '/');
       json[Json::json_pointer("/" + text.substr(0, blank))] = Json::parse(text.substr(blank));
     } else {
       emitted.text += rule.line == Line::line ? before + text + after : text;
