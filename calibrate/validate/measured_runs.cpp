@@ -361,9 +361,10 @@ std::vector<std::string> known_columns(const RunWords& words) {
   return known;
 }
 
-std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file) {
+std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file,
+                                            const Library& library) {
   CsvReader table(in, file);
-  const RunWords words = read_run_words(Library({}));
+  const RunWords words = read_run_words(library);
   const std::vector<std::string> known = known_columns(words);
   check_columns(table, file, known);
   std::vector<MeasuredRun> runs;
@@ -378,13 +379,13 @@ std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string&
   return runs;
 }
 
-std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
+std::vector<MeasuredRun> read_measured_runs(const std::string& path, const Library& library) {
   if (is_folder(path)) {
     throw InputError(path + ": a directory; expected a CSV table of measured runs");
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) throw InputError(path + ": cannot be read; no such file, or no permission");
-  return read_measured_runs(in, path);
+  return read_measured_runs(in, path, library);
 }
 
 }  // namespace prequel

@@ -55,10 +55,12 @@ std::vector<std::string> run_columns();
 /// All columns that are known, those that only describe too.
 std::vector<std::string> known_columns(const RunWords& words);
 
-/// Reads a table whole. Throws InputError when the file is no such table (no `id`, `cluster` or
-/// `status` column, one that is nearly a known one, broken quoting); a row that cannot be read is
-/// kept with its `contradiction`.
-std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file);
-std::vector<MeasuredRun> read_measured_runs(const std::string& path);
+/// Reads a table whole, by the library's words of tables. Throws InputError when the file is no
+/// such table (no `id`, `cluster` or `status` column, one that is nearly a known one, broken
+/// quoting); a row that cannot be read is kept with its `contradiction`.
+std::vector<MeasuredRun> read_measured_runs(std::istream& in, const std::string& file,
+                                            const Library& library = Library({}));
+std::vector<MeasuredRun> read_measured_runs(const std::string& path,
+                                            const Library& library = Library({}));
 
 }  // namespace prequel

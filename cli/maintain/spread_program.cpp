@@ -210,7 +210,7 @@ void run_spread(const SpreadOptions& options) {
   const Library library(options.data_directories);
   std::vector<MeasuredRun> runs;
   for (const std::string& file : options.files) {
-    std::vector<MeasuredRun> table = read_measured_runs(file);
+    std::vector<MeasuredRun> table = read_measured_runs(file, library);
     std::move(table.begin(), table.end(), std::back_inserter(runs));
   }
   const Document priors = library.open("uncertainty", "priors");

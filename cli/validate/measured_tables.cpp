@@ -47,7 +47,7 @@ std::vector<MeasuredRun> read_tables(const Library& library,
     library.note_input("runs", file, text);
     const std::string name = file == "-" ? "stdin" : file;
     std::istringstream in(text);
-    std::vector<MeasuredRun> table = read_measured_runs(in, name);
+    std::vector<MeasuredRun> table = read_measured_runs(in, name, library);
     if (table.empty()) throw InputError(name + ": no run below the header");
     std::move(table.begin(), table.end(), std::back_inserter(rows));
   }

@@ -18,8 +18,9 @@
 namespace prequel {
 namespace {
 
-void check_columns(const std::vector<std::string>& columns, const std::vector<MeasuredRun>& rows) {
-  std::vector<std::string> known = known_columns(read_run_words(Library({})));
+void check_columns(const Library& library, const std::vector<std::string>& columns,
+                   const std::vector<MeasuredRun>& rows) {
+  std::vector<std::string> known = known_columns(read_run_words(library));
   for (const MeasuredRun& row : rows) {
     known.insert(known.end(), row.unknown.begin(), row.unknown.end());
   }
@@ -70,7 +71,7 @@ ValidateAnswer answer_validate(const Library& library, const ValidateOptions& op
   const std::vector<std::string> files =
       options.files.empty() ? shipped_tables(library) : options.files;
   std::vector<MeasuredRun> rows = read_tables(library, files);
-  check_columns(options.group_columns, rows);
+  check_columns(library, options.group_columns, rows);
   ValidateAnswer answer;
   if (options.overrides.empty()) answer.causes = causes_of(library, rows);
   answer.runs = validate_runs(library, std::move(rows), options.overrides, progress);

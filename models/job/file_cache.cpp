@@ -25,8 +25,9 @@ CachedFile FileCache::read(const std::string& path) {
       known->second.size == size) {
     return known->second.file;
   }
-  const std::string text = read_file(path);
-  const CachedFile file{parse_text(path, text), std::make_shared<LazyHash>(text)};
+  std::string text = read_file(path);
+  const std::shared_ptr<const JsonText> parsed = parse_text(path, text);
+  const CachedFile file{parsed, std::make_shared<LazyHash>(std::move(text))};
   entries_.insert_or_assign(path, Entry{changed, size, file});
   return file;
 }

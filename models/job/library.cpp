@@ -473,14 +473,14 @@ std::optional<std::string> Library::document(const std::string& name) const {
 std::vector<InputFile> Library::inputs() const {
   const std::lock_guard lock(opened_->mutex);
   std::set<InputFile> inputs;
-  std::string tools;  // hashes of the files that name other tools' settings
   for (const auto& [kind, name, hash] : opened_->files) {
-    if (kind == "import") {
-      tools += hash->value();
-    } else {
-      inputs.insert({kind, name, hash->value()});
-    }
+    inputs.insert({kind, name, hash->value()});
   }
+  std::string tools;  // hashes of the files that name other tools' settings
+  std::erase_if(inputs, [&](const InputFile& file) {
+    if (file.kind == "import") tools += file.sha256;
+    return file.kind == "import";
+  });
   if (!tools.empty()) inputs.insert({"import", "frameworks", sha256(tools)});
   return {inputs.begin(), inputs.end()};
 }

@@ -160,7 +160,7 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
       return std::min(whole, kept + kWide / kChunks) * logits;
     }
     case LossForm::fused: {
-      if (in_place) return kWide * logits;  // in place
+      if (in_place) return kWide * logits;
       // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
       // gradients of hidden states and of the table at once.
       const double parts = std::ceil(vocab / real(model.hidden));

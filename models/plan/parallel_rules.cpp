@@ -119,7 +119,7 @@ void check_tensor_parallel(Ruling& its) {
   if (its.model.ffn_hidden % its.plan.tp != 0 && has_dense_layers(its)) {
     must_divide(its, "ffn_hidden", its.model.ffn_hidden, all);
   }
-  if (!its.model.pattern.empty()) {
+  if (!its.model.mixers.empty()) {  // where they have widths of their own
     for (const LayerKind& kind : distinct_kinds(its.model)) {
       if (kind.inner > 0) must_divide(its, "intermediate_sizes", kind.inner, kind.inner);
     }

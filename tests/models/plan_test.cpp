@@ -154,6 +154,12 @@ TEST_CASE("heads, kv heads and MLP width must be shared evenly by the tensor ran
   question.model.ffn_hidden = 36868;
   CHECK(question.problems() ==
         "plan: tp 8: ffn_hidden 36868 is not a multiple of it; tp 4 would do");
+  question = {};
+  LayerKind narrow{Feed::mlp, Mixer::attention};
+  narrow.inner = 1028;
+  question.model.mixers = {LayerKind{Feed::mlp, Mixer::attention}, narrow};
+  CHECK(question.problems() ==
+        "plan: tp 8: intermediate_sizes 1028 is not a multiple of it; tp 4 would do");
 }
 
 TEST_CASE("what is not modelled yet is refused by name") {
