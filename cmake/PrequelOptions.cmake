@@ -20,7 +20,7 @@ set(PREQUEL_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/prequel)
 
 option(PREQUEL_TESTS "Build the tests and benchmarks" ON)
 option(PREQUEL_WERROR "Treat warnings as errors" OFF)
-option(PREQUEL_UNITY "Compile the sources of a folder as one" OFF)
+option(PREQUEL_UNITY "Compile the sources of a library as one" OFF)
 option(PREQUEL_STATIC "Make programs that need nothing of the system, with data/ inside" OFF)
 option(PREQUEL_FUZZ "Build the fuzzers (clang only)" OFF)
 set(PREQUEL_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
@@ -31,7 +31,7 @@ target_compile_options(prequel_options INTERFACE
   $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>>
   $<$<BOOL:${PREQUEL_WERROR}>:$<BUILD_INTERFACE:-Werror>>)
 if(PREQUEL_UNITY)
-  # Names of one source are seen by the others of its folder alone.
+  # Names of one source are seen by the others of its library alone.
   target_compile_options(prequel_options INTERFACE
     $<BUILD_INTERFACE:$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>>)
 endif()
@@ -58,7 +58,7 @@ if(PREQUEL_FUZZ)
 endif()
 
 # prequel_library(NAME [LEVEL 1|g] SOURCES file... [LINK target...]): the static library of one folder.
-# With PREQUEL_UNITY the sources of a folder are compiled as one, which takes a third of the time.
+# With PREQUEL_UNITY its sources are compiled as one, which takes a quarter of the time.
 # LEVEL is how much a release is optimised where no loop matters much (1) or at all (g, half as long).
 function(prequel_library name)
   cmake_parse_arguments(ARG "" "LEVEL" "SOURCES;LINK" ${ARGN})
@@ -70,15 +70,7 @@ function(prequel_library name)
     target_compile_options(prequel_${name} PRIVATE $<$<CONFIG:Release>:-O${ARG_LEVEL}>)
   endif()
   if(PREQUEL_UNITY)
-    set_target_properties(prequel_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    foreach(source IN LISTS ARG_SOURCES)
-      get_filename_component(folder ${source} DIRECTORY)
-      if(source MATCHES "(_parser|run_flags)\\.cpp$")  # CLI11 takes seconds in each unit that it is in
-        set(folder parsers)
-      endif()
-      string(MAKE_C_IDENTIFIER "sources_${folder}" group)
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
-    endforeach()
+    set_target_properties(prequel_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endif()
   add_library(prequel::${name} ALIAS prequel_${name})
   target_include_directories(prequel_${name} PUBLIC

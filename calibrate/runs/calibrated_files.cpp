@@ -103,12 +103,12 @@ void set_choice(Document& software, const StackChoice& choice) {
 
 CalibratedFile finished(const std::string& folder, const std::string& name, const Document& file,
                         const std::string& note) {
-  nlohmann::ordered_json json(file.json());
-  json["name"] = name;
-  json["note"] = note;
-  json.erase("stands_for");  // it has constants of its own now
-  json.erase("common");      // and no other than others of these
-  return {folder, name, json.dump(2) + "\n"};
+  nlohmann::ordered_json content(file.json());
+  content["name"] = name;
+  content["note"] = note;
+  content.erase("stands_for");  // it has constants of its own now
+  content.erase("common");      // and no other than others of these
+  return {folder, name, content.dump(2) + "\n"};
 }
 
 }  // namespace

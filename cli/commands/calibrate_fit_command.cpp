@@ -34,10 +34,6 @@ struct Fitted {
   std::vector<std::string> left_out;  ///< what was measured and keeps the base's constants
 };
 
-std::string file_name(const std::string& path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
-
 bool is_known(const Library& library, const std::string& kind, const std::string& name) {
   const std::vector<std::string> names = library.names(kind);
   return std::find(names.begin(), names.end(), name) != names.end();

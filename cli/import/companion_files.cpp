@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <iterator>
 #include <set>
 #include <string>
@@ -12,6 +11,7 @@
 #include "cli/import/configs/json_configs.hpp"
 #include "cli/import/reading.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 
@@ -83,7 +83,7 @@ void add_companions(std::vector<Source>& sources, const ImportNames& names) {
         const std::string by = sources[i].file;
         if (by == "stdin") continue;
         const auto path = file_beside(name, by);
-        if (!path || !seen.insert(std::filesystem::path(*path).filename().string()).second) {
+        if (!path || !seen.insert(file_name(*path)).second) {
           continue;
         }
         std::vector<Source> found;

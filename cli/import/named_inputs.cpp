@@ -1,7 +1,6 @@
 #include "cli/import/named_inputs.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "cli/import/shell/launch_script.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/lower_case.hpp"
 #include "hw/base/text.hpp"
@@ -384,7 +384,7 @@ void note_model_clues(const LaunchScript& script, ImportedJob& job) {
 }
 
 void note_file_clue(const std::string& file, ImportedJob& job) {
-  note(ClueRank::file, "the file", std::filesystem::path(file).filename().string(), job);
+  note(ClueRank::file, "the file", file_name(file), job);
 }
 
 namespace {

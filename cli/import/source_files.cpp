@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
-#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -140,7 +139,7 @@ const std::string& first_file(const std::vector<Source>& sources) {
 }
 
 std::string Source::name() const {
-  return std::filesystem::path(file).filename().string();
+  return file_name(file);
 }
 
 namespace {

@@ -13,7 +13,7 @@ namespace prequel {
 namespace {
 
 /// Returns whether a plan's field says nothing: degree 1, nothing offloaded, no modules.
-bool is_plain(const Json& value) {
+bool is_default(const Json& value) {
   if (value.is_null() || value.empty()) return true;
   if (value.is_boolean()) return !value.get<bool>();
   if (value.is_number()) return value == 0 || value == 1;
@@ -25,7 +25,7 @@ Json short_plan(const Json& plan) {
   for (const auto& [axis, value] : plan.items()) {
     const bool always = axis == "nodes" || axis == "gpus" || axis == "dp" || axis == "tp" ||
                         axis == "pp" || axis == "mbs" || axis == "gbs";
-    if (always || !is_plain(value)) kept[axis] = value;
+    if (always || !is_default(value)) kept[axis] = value;
   }
   return kept;
 }

@@ -12,6 +12,7 @@
 #include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/portable_math.hpp"
 
 namespace prequel {
@@ -25,11 +26,6 @@ const char* outcome_name(Outcome outcome) {
 }
 const char* status_name(RunStatus status) {
   return kStatusNames[static_cast<std::size_t>(status)];
-}
-
-std::string file_name(const std::string& path) {
-  const std::size_t slash = path.find_last_of('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
 void add_error_row(TextTable& table, const std::string& group, const char* what,

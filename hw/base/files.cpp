@@ -135,6 +135,10 @@ bool is_file(const std::string& path) noexcept {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
+std::string file_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
 std::vector<std::string> files_of(const std::string& folder) {
   std::vector<std::string> paths = built_in_files_of(folder);
   std::error_code ignored;

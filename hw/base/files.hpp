@@ -16,6 +16,9 @@ bool is_folder(const std::string& path) noexcept;
 /// Tells whether there is a regular file of that name, on the disk or inside the program.
 bool is_file(const std::string& path) noexcept;
 
+/// Returns the last name of a path: of a file without its folders.
+std::string file_name(const std::string& path);
+
 /// Returns the paths of the regular files of a folder, in any order; none where it cannot be read.
 std::vector<std::string> files_of(const std::string& folder);
 

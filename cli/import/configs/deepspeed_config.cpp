@@ -14,7 +14,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::int64_t kMostSequences = 1LL << 30;
+constexpr std::int64_t kLargestBatch = 1LL << 30;
 constexpr std::array kKnownKeys{"train_batch_size",
                                 "train_micro_batch_size_per_gpu",
                                 "gradient_accumulation_steps",
@@ -63,7 +63,7 @@ class ConfigReader {
       leave_open(key);
       return;
     }
-    job_.set_number(key, found->integer(1, kMostSequences));
+    job_.set_number(key, found->integer(1, kLargestBatch));
     if (target) *target = job_.value(key);
   }
 

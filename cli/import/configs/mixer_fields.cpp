@@ -12,8 +12,6 @@
 namespace prequel {
 namespace {
 
-using Json = nlohmann::json;
-
 /// Words of configurations and the model file's letters or types.
 constexpr std::pair<const char*, const char*> kBlockLetters[] = {
     {"mamba", "M"}, {"moe", "E"}, {"attention", "*"}, {"mlp", "-"}};
@@ -21,6 +19,8 @@ constexpr std::pair<const char*, const char*> kBlockLetters[] = {
 /// Reads one configuration.
 class MixerReader {
  public:
+  using Json = nlohmann::json;
+
   MixerReader(const Json& config, std::string_view type, ImportedModel& model,
               std::set<std::string>& used)
       : config_(config), type_(type), model_(model), used_(used) {}
@@ -341,7 +341,7 @@ class MixerReader {
 
 }  // namespace
 
-void read_mixer_fields(const Json& config, std::string_view type, const MixerKeys& keys,
+void read_mixer_fields(const nlohmann::json& config, std::string_view type, const MixerKeys& keys,
                        ImportedModel& model, std::set<std::string>& used) {
   MixerReader(config, type, model, used).read(keys);
 }

@@ -84,7 +84,7 @@ void check(const Json& model, const std::string& origin) {
   (void)read_transformer(Document::from(origin, nlohmann::json(model)));
 }
 
-std::string text_of(const Json& json) {
+std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -177,7 +177,7 @@ void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
 std::string model_json(const ImportedModel& model, const std::string& origin) {
   Json json = model_object(model, origin);
   check(json, origin);
-  return text_of(json);
+  return json_text(json);
 }
 
 std::string job_json(const ImportedJob& job, const std::string& origin) {
@@ -187,7 +187,7 @@ std::string job_json(const ImportedJob& job, const std::string& origin) {
   put(json, "cluster", job.cluster);
   put(json, "software", job.software);
   json["plan"] = plan_object(job.plan);
-  return text_of(json);
+  return json_text(json);
 }
 
 std::string report_text(const ImportReport& report) {

@@ -12,7 +12,7 @@ namespace prequel {
 namespace {
 
 /// Tests whether a text has this part; at its begin behind `^`, at its end before `$`.
-bool has_part(std::string_view text, std::string_view part) {
+bool matches(std::string_view text, std::string_view part) {
   if (part.starts_with('^')) return text.starts_with(part.substr(1));
   if (part.ends_with('$')) return text.ends_with(part.substr(0, part.size() - 1));
   return text.find(part) != std::string_view::npos;
@@ -32,7 +32,7 @@ bool is_so(std::string_view text, const ImportedJob& job) {
   const std::string left = text_of(name, job).value_or(text[at] == '>' ? std::string(name) : "");
   const std::string right = text_of(word, job).value_or(word);
   if (text[at] == '=') return (left == right) != differs;
-  if (text[at] == '~') return has_part(lower_case(left), right);
+  if (text[at] == '~') return matches(lower_case(left), right);
   const auto more = parse_number(left);
   const auto less = parse_number(right);
   return more && less && *more > *less;

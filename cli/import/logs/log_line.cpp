@@ -11,7 +11,7 @@ namespace prequel {
 namespace {
 
 constexpr std::string_view kIteration = "iteration";
-constexpr std::int64_t kMostSequences = 1LL << 30;
+constexpr std::int64_t kMostLogged = 1LL << 30;
 constexpr double kMostSeconds = 1e7;
 constexpr double kMiB = 1024.0 * 1024.0;
 
@@ -110,11 +110,11 @@ bool read_field(std::string_view field, LoggedIteration& record) {
     const std::string_view number = trimmed(value);  // 1.02K may be 1,016 to 1,024
     if (number.ends_with('K') || number.ends_with('M')) return true;
     record.global_batch = static_cast<std::int64_t>(
-        field_number(number, static_cast<double>(kMostSequences)).value_or(0));
+        field_number(number, static_cast<double>(kMostLogged)).value_or(0));
   } else if (name == "model_tflops_per_gpu") {
     record.tflops = human_number(value, 1e6).value_or(0);
   } else if (name == "global batch size") {
-    const auto number = field_number(value, static_cast<double>(kMostSequences));
+    const auto number = field_number(value, static_cast<double>(kMostLogged));
     if (!number || *number != std::floor(*number)) return false;
     record.global_batch = static_cast<std::int64_t>(*number);
   } else if (name == "TFLOPs" || name == "throughput per GPU (TFLOP/s/GPU)") {
@@ -161,7 +161,7 @@ void parse_iterations(std::string_view line,
   if (last && last->global_batch == 0) {  // GPT-NeoX says samples a second before the iteration
     const double rate = number_after(line, " samples/sec:", 1e9).value_or(0);
     const double sequences = std::round(rate * last->seconds);
-    if (sequences <= static_cast<double>(kMostSequences)) {
+    if (sequences <= static_cast<double>(kMostLogged)) {
       last->global_batch = static_cast<std::int64_t>(sequences);
     }
   }
@@ -179,7 +179,7 @@ std::optional<LoggedIteration> parse_sequence_rate(std::string_view line) {
     record.iteration = *iteration;
     record.seconds = *seconds;
     const double sequences = std::round(*seconds * *rate);
-    if (sequences < 1 || sequences > static_cast<double>(kMostSequences)) return std::nullopt;
+    if (sequences < 1 || sequences > static_cast<double>(kMostLogged)) return std::nullopt;
     record.global_batch = static_cast<std::int64_t>(sequences);
     return record;
   }

@@ -25,9 +25,9 @@ namespace {
 using PythonValues = std::map<std::string, std::string>;
 
 constexpr std::size_t kLongestPython = 1u << 20;
-constexpr std::size_t kMostValues = 1u << 18;  // with those that names stand for
-constexpr std::size_t kLongestTold = 40;       // of what is not known
-constexpr double kMostExact = 9.007199e15;     // whole numbers that a double holds
+constexpr std::size_t kMostElements = 1u << 18;  // with those that names stand for
+constexpr std::size_t kLongestUnknown = 40;   // of what is not known
+constexpr double kMostExact = 9.007199e15;    // whole numbers that a double holds
 
 /// Words that begin statements of a program.
 constexpr std::string_view kStatements[] = {"def",   "class", "if",     "for",    "while",
@@ -94,7 +94,7 @@ Value combined_list(std::string_view sign, const Value& left, const Value& right
   const double size = static_cast<double>(left.size) * times;
   const bool numbers = std::ranges::all_of(left.items, &Value::counts) &&
                        std::ranges::all_of(right.items, &Value::counts);
-  if (!numbers || !(times >= 0) || size > static_cast<double>(kMostValues)) return {};
+  if (!numbers || !(times >= 0) || size > static_cast<double>(kMostElements)) return {};
   Value all;
   all.kind = Value::Kind::list;
   for (double i = 0; i < times; ++i) {
@@ -150,7 +150,7 @@ class Reader {
       : file_(std::move(file)),
         text_(text),
         budget_(file_ + ": Python",
-                {.units = kMostValues, .too_many = "of more than 262,144 values"}) {}
+                {.units = kMostElements, .too_many = "of more than 262,144 values"}) {}
 
   PythonValues read() {
     while (to_next_statement()) statement();
@@ -265,9 +265,9 @@ class Reader {
     }
     const std::size_t length = rest().substr(0, 3).find('=');
     if (length == std::string_view::npos || rest().substr(length, 2) == "==") return std::nullopt;
-    constexpr std::string_view kSigns[] = {"", "+", "-", "*", "/", "%", "**", "//"};
+    constexpr std::string_view kAssigned[] = {"", "+", "-", "*", "/", "%", "**", "//"};
     const std::string_view sign = rest().substr(0, length);
-    if (std::ranges::find(kSigns, sign) == std::end(kSigns)) return std::nullopt;
+    if (std::ranges::find(kAssigned, sign) == std::end(kAssigned)) return std::nullopt;
     at_ += length + 1;
     return sign;
   }
@@ -323,7 +323,7 @@ class Reader {
     skip_to_end(inside);
     const std::string_view text = trimmed(text_.substr(begin, at_ - begin));
     Value unknown;
-    unknown.text = "$" + printable(text.substr(0, text.find('\n')), kLongestTold);
+    unknown.text = "$" + printable(text.substr(0, text.find('\n')), kLongestUnknown);
     return unknown;
   }
 

@@ -14,7 +14,7 @@
 namespace prequel {
 namespace {
 
-constexpr long long kMost = 1LL << 20;  // of nodes, or of devices of one
+constexpr long long kMostUnits = 1LL << 20;  // of nodes, or of devices of one
 
 struct OtherName {
   std::string_view name, option;
@@ -77,7 +77,7 @@ std::string_view value_in(std::string_view text, std::string_view name) {
 }
 
 void ask(std::vector<std::string>& options, const char* option, std::optional<long long> count) {
-  if (count && *count > 0 && *count < kMost)
+  if (count && *count > 0 && *count < kMostUnits)
     options.push_back(fmt::format("{}={}", option, *count));
 }
 
@@ -90,7 +90,7 @@ std::vector<std::string> pbs_options(std::string_view line) {
     chunks.remove_prefix(std::string_view("select=").size());
     nodes = 0;
     while (!chunks.empty()) {
-      *nodes += std::min(leading_number(chunks).value_or(0), kMost);
+      *nodes += std::min(leading_number(chunks).value_or(0), kMostUnits);
       const std::size_t plus = chunks.find('+');
       chunks = plus == std::string_view::npos ? "" : chunks.substr(plus + 1);
     }
@@ -123,7 +123,7 @@ std::vector<std::string> fugaku_options(std::string_view line) {
   std::optional<long long> nodes;
   for (std::size_t at = 0; at < shape.size();) {
     const auto one = leading_number(shape.substr(at));
-    if (!one || *one >= kMost || nodes.value_or(1) >= kMost) return options;
+    if (!one || *one >= kMostUnits || nodes.value_or(1) >= kMostUnits) return options;
     nodes = nodes.value_or(1) * *one;
     at = std::min(shape.find('x', at), shape.size() - 1) + 1;
   }
@@ -219,9 +219,9 @@ void spell_out_resource_sets(std::vector<std::string>& command) {
   const auto on_node = parse_integer(options[1].value);
   const auto devices = parse_integer(options[2].value);
   std::vector<std::string> spelt{command.front()};
-  if (devices && *devices < kMost) {
-    if (sets && *sets < kMost) ask(spelt, "--gpus", *sets * *devices);
-    if (on_node && *on_node < kMost) ask(spelt, "--gpus-per-node", *on_node * *devices);
+  if (devices && *devices < kMostUnits) {
+    if (sets && *sets < kMostUnits) ask(spelt, "--gpus", *sets * *devices);
+    if (on_node && *on_node < kMostUnits) ask(spelt, "--gpus-per-node", *on_node * *devices);
   }
   command.erase(command.begin(), command.begin() + static_cast<std::ptrdiff_t>(end));
   command.insert(command.begin(), spelt.begin(), spelt.end());
