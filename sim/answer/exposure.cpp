@@ -41,7 +41,7 @@ std::string why_expert(const Scenario& scenario) {
     return fmt::format(
         "{:.0f} % of it is waited for inside a layer; of the rest, what takes longer than the "
         "other micro batch beside it, or has none",
-        100 * (1 - exchange_beside(scenario)));
+        100 * (1 - exchange_beside(scenario.plan, scenario.software.communication)));
   }
   if (plan.overlap.has(Overlapped::ep)) {
     return fmt::format("inside the passes: schedule {} runs no forward beside a backward",

@@ -8,6 +8,7 @@
 #include "hw/base/portable_math.hpp"
 #include "models/layers/parts.hpp"
 #include "sim/step/plan_memory.hpp"
+#include "sim/step/step.hpp"
 
 namespace prequel {
 namespace {

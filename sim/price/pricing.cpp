@@ -2,115 +2,14 @@
 
 #include <algorithm>
 
-#include "models/layers/adapter.hpp"
 #include "models/layers/kept.hpp"
+#include "sim/price/launches.hpp"
 #include "sim/price/operator_pricer.hpp"
+#include "sim/price/orthogonalization.hpp"
 #include "sim/price/side_by_side.hpp"
 
 namespace prequel {
 namespace {
-
-/// Launches of a block of that kind.
-LaunchCounts launches_of(const LayerKind kind, const Transformer& model,
-                         const LayerQuestion& question, const LayerLaunches& launches) {
-  const LayerSetting& setting = question.setting;
-  const WordSet<GraphedModule> graphs = setting.graphs;
-  if (graphs.has(GraphedModule::full)) return {};
-  const bool casts = is_quantized(setting.products);
-  // A graph is one launch, and each copy into its buffers another.
-  const GraphCopies copies = graph_copies(model, kind, graphs);
-  LaunchCounts all;
-  if (copies.inputs > 0) all += {1 + copies.inputs, 1 + copies.results};
-  const GraphedModule of_mixer =
-      is_softmax(kind.mixer) ? GraphedModule::attn : GraphedModule::mamba;
-  if (kind.mixer != Mixer::none && !graphs.has(of_mixer)) {
-    all += launches.attention();
-  }
-  if (kind.feed == Feed::none) return all;
-  if (kind.feed == Feed::mlp) {
-    if (graphs.has(GraphedModule::mlp)) return all;
-    all += launches.mlp();
-    return all;
-  }
-  if (graphs.has(GraphedModule::moe)) return all;
-  all += launches.experts;
-  if (graphs.has(GraphedModule::moe_router)) all += -1.0 * launches.router();
-  // At a fixed capacity the tokens of all experts are one tensor.
-  const double local = setting.fixed_capacity ? 0.0 : real(model.experts.count / setting.ep);
-  constexpr LaunchCounts kProducts{2, 4};  // into an expert and out of it; both gradients
-  double each = launches.expert_product.product;
-  if (casts) each += launches.expert_product.casts;
-  if (casts && setting.casts == CastRecipe::current) each += launches.expert_product.amax;
-  all += local * each * kProducts;
-  if (model.experts.shared_hidden > 0) all += launches.mlp();
-  if (setting.ep > 1 && setting.dispatcher == Dispatcher::alltoall) all += launches.alltoall;
-  return all;
-}
-
-/// Launches of what context ranks exchange beside those of attention alone. A ring has slices and
-/// copies of queries, keys and values a step, its kernels, and sums of results with their scales.
-/// Where heads change places with tokens, each of four tensors is copied, sent and put in order.
-LaunchCounts context_launches(const LayerQuestion& question, const CommonStack& common) {
-  const LayerSetting& setting = question.setting;
-  const bool in_graph =
-      setting.graphs.has(GraphedModule::full) || setting.graphs.has(GraphedModule::attn);
-  if (setting.cp == 1 || in_graph) return {};
-  switch (setting.context_comm) {
-    case ContextComm::p2p:
-    case ContextComm::a2a_p2p: return real(setting.cp) * common.ring_step;
-    case ContextComm::a2a: return common.head_exchange;
-    case ContextComm::all_gather: return {};
-  }
-  return {};
-}
-
-/// The host's work for a pass.
-struct PassLaunches {
-  double layers{}, launches{}, lost_share{}, count_wait{};
-  double beside{};            ///< share of what experts exchange that keeps no kernel waiting
-  Seconds tensor_collective;  ///< what each collective of the tensor group costs besides its launch
-};
-
-/// Adds what a pass waits for the host: as stated by the layer, or by the rule of HostStack. Gives
-/// `PassCost::launching`.
-double add_launches(KernelCosts& kernels, const Inputs& inputs, const PassLaunches& pass) {
-  const HostStack& host = inputs.software.host;
-  const bool blocking = host.launch == Launch::blocking;
-  const double whole = pass.layers * host.blocking_launch_per_layer.value;
-  double waits = blocking ? whole : pass.layers * host.async_launch_per_layer.value;
-  waits += pass.count_wait;
-  double busy = 0;
-  if (host.one_launch.value > 0) {
-    double device = 0;
-    busy = host.one_launch.value * inputs.cluster.host.launch_factor * pass.launches;
-    for (const KernelCost& kernel : kernels) {
-      const bool hidden = kernel.kind == WorkKind::expert_comm;
-      device += kernel.seconds * (hidden ? 1.0 - pass.beside : 1.0);
-      if (kernel.kind == WorkKind::tensor_comm) busy += pass.tensor_collective.value;
-    }
-    waits += std::max(0.0, busy - device) + pass.lost_share * std::min(device, busy);
-  }
-  if (waits > 0) kernels.push_back({"launches", waits, WorkKind::host});
-  return blocking ? 0.0 : whole + busy + pass.count_wait;
-}
-
-/// Waits of a forward pass over experts for the token counts of other ranks, unless a graph or a
-/// capacity has settled them.
-double count_wait(const Software& software, LayerKind kind, const LayerQuestion& question) {
-  const LayerSetting& setting = question.setting;
-  const bool counts =
-      kind.has_experts() && !setting.fixed_capacity && !setting.graphs.has(GraphedModule::full);
-  if (!counts || setting.ep == 1) return 0;
-  const double left = question.beside ? software.common.count_wait_beside : 1.0;
-  return left * software.host.count_wait.value;
-}
-
-double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& setting) {
-  if (!kind.has_experts() || setting.fixed_capacity) return host.lost_share;
-  const bool waits =
-      setting.dispatcher == Dispatcher::deepep || setting.dispatcher == Dispatcher::uccl;
-  return waits && setting.ep > 1 ? host.deepep_lost_share : host.lost_share;
-}
 
 /// Returns seconds of copies. Activations that wait in host memory go there beside the forward pass
 /// and comes back beside the backward one: of modules of each layer, or of whole layers that lie
@@ -144,31 +43,12 @@ PartKernels price_part(const OperatorPricer& pricer, const Layer& layer, Part pa
   kernels.backward.insert(kernels.backward.end(), backward.begin(), backward.end());
   if (!is_block(part)) return kernels;
   kernels.copies = activation_copies(inputs, layer, question);
-  const LayerKind kind = LayerKinds(inputs.model).kind_of(part);
-  const bool whole = question.repeated == WordSet<Module>::all();
-  const double again = whole ? question.repeated_blocks : 0.0;
-  const HostStack& host = software.host;
-  LaunchCounts launches = launches_of(kind, inputs.model, question, host.launches);
-  if (!question.setting.graphs.has(GraphedModule::full)) {
-    launches += real(layer.adapters) * adapter_launches(question.setting.learning, software);
-  }
-  if (is_softmax(kind.mixer)) launches += context_launches(question, software.common);
-  const double wait = count_wait(software, kind, question);
-  const double lost = lost_share(host, kind, question.setting);
-  const double beside =
-      question.beside ? exchange_beside(software.communication, question.setting.graphs) : 0.0;
   const Seconds collective =
       question.staged_over_nodes ? pricer.tensor_collective_launch() : Seconds{};
-  const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
-  // Where they state its time forward, that of a backward pass is in proportion to its operators.
+  const LayerKind kind = LayerKinds(inputs.model).kind_of(part);
+  // Where stacks state the host's time forward, a backward pass is in proportion to its operators.
   const double back = real(backward.size()) / real(std::max<std::size_t>(1, operators));
-  kernels.launching_forward = add_launches(
-      kernels.forward, inputs, {layers, launches.forward, lost, wait, beside, collective});
-  if (layer.detached) return kernels;
-  kernels.launching_backward =
-      add_launches(kernels.backward, inputs,
-                   {layers * (back + again), launches.backward + again * launches.forward, lost,
-                    again * wait, beside, collective});
+  add_launches({layer, kind, back, collective}, question, inputs, kernels);
   return kernels;
 }
 
@@ -209,27 +89,6 @@ PassCost& PassCost::operator+=(const PassCost& other) {
 PassCost operator*(double times, PassCost cost) {
   for (double PassCost::*part : kPassParts) cost.*part *= times;
   return cost;
-}
-
-LayerQuestion layer_question(const Plan& plan, const Cluster& cluster) {
-  LayerQuestion question;
-  static_cast<LayerContent&>(question) = layer_content(plan);
-  const LayerSetting mean = mean_layer_setting(plan);
-  question.mean_len = mean.seq_len;
-  question.seen_len = mean.seen_len;
-  question.tensor = rank_group(plan, GroupAxis::tensor);
-  question.context = rank_group(plan, GroupAxis::context);
-  question.expert = rank_group(plan, GroupAxis::expert);
-  question.expert_tensor = rank_group(plan, GroupAxis::expert_tensor);
-  question.forward_only = traits(plan.objective).forward_only;
-  const std::int64_t per_node = cluster.devices_per_node;
-  const bool in_node = per_node % (plan.tp * plan.cp) == 0 && per_node % (plan.ep * plan.etp) == 0;
-  question.gpus = in_node ? per_node : plan.gpus;
-  question.staged_over_nodes = plan.pp > 1 && plan.tp > 1 && plan.gpus > per_node;
-  question.overlap = plan.overlap;
-  question.beside = exchanges_beside(plan);
-  question.by_matrix = plan.optimizer == Optimizer::muon;
-  return question;
 }
 
 namespace {

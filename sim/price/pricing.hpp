@@ -12,7 +12,7 @@
 #include "models/plan/stages.hpp"
 #include "sim/price/kernel_costs.hpp"
 #include "sim/price/layer_question.hpp"
-#include "sim/price/optimizer_pricing.hpp"
+#include "sim/price/orthogonalization.hpp"
 
 namespace prequel {
 
@@ -61,9 +61,6 @@ using ChunkCosts = PartCost;
 
 /// Prices every operator of the parts that the model has once.
 LayerCosts price(const LayerQuestion& question, const Inputs& inputs);
-inline LayerCosts price_layers(const Scenario& scenario) {
-  return price(layer_question(scenario.plan, scenario.cluster), scenario);
-}
 
 /// Prices the kernels of the parts that the model has.
 LayerKernels price_kernels(const LayerQuestion& question, const Inputs& inputs);

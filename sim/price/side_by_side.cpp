@@ -18,9 +18,8 @@ bool exchanges_beside(const Plan& plan) {
   }
 }
 
-double exchange_beside(const Scenario& scenario) {
-  if (!exchanges_beside(scenario.plan)) return 0;
-  return exchange_beside(scenario.software.communication, scenario.plan.cuda_graphs);
+double exchange_beside(const Plan& plan, const CommunicationStack& stack) {
+  return exchanges_beside(plan) ? exchange_beside(stack, plan.cuda_graphs) : 0;
 }
 
 double exchange_beside(const CommunicationStack& stack, WordSet<GraphedModule> graphs) {

@@ -16,7 +16,7 @@ double overlap_loss(const Inputs& inputs);
 bool exchanges_beside(const Plan& plan);
 /// The share of these exchanges that finds something to run beside it, as kernels depend on each
 /// other inside a layer, too; 0 where they are inside the passes.
-double exchange_beside(const Scenario& scenario);
+double exchange_beside(const Plan& plan, const CommunicationStack& stack);
 /// The same of passes that do exchange beside another micro batch's.
 double exchange_beside(const CommunicationStack& stack, WordSet<GraphedModule> graphs);
 

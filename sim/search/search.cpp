@@ -19,6 +19,7 @@
 #include "sim/search/memo.hpp"
 #include "sim/search/pareto.hpp"
 #include "sim/step/plan_memory.hpp"
+#include "sim/step/step.hpp"
 
 namespace prequel {
 namespace {

@@ -13,9 +13,9 @@
 #include "models/plan/groups.hpp"
 #include "models/plan/overlap.hpp"
 #include "sim/price/side_by_side.hpp"
-#include "sim/price/stage_transfer.hpp"
-#include "sim/price/state_traffic.hpp"
 #include "sim/schedule/beside.hpp"
+#include "sim/step/stage_transfer.hpp"
+#include "sim/step/state_traffic.hpp"
 
 namespace prequel {
 namespace {
@@ -346,7 +346,7 @@ class StepBuilder {
   }
 
   void add_passes_beside(std::uint32_t stage, std::uint32_t chunk, const ChunkCosts& costs) {
-    const double share = exchange_beside(scenario_);
+    const double share = exchange_beside(scenario_.plan, scenario_.software.communication);
     const auto parts = [&](const PassCost& pass) {
       const double exchange = share * pass.ep_comm;
       return PassParts{pass.total() - exchange, exchange};

@@ -30,6 +30,11 @@ struct Step {
   bool copies_are_priced{};  ///< whether those of passes hold copies between shards and layers
 };
 
+/// Prices the layers of a scenario.
+inline LayerCosts price_layers(const Scenario& scenario) {
+  return price(layer_question(scenario.plan, scenario.cluster), scenario);
+}
+
 /// The step of a scenario whose layers are priced as `price_layers` does. Throws InputError when
 /// the schedule cannot run in this shape.
 Step step_of(const Scenario& scenario, const LayerCosts& layers);

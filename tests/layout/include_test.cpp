@@ -194,6 +194,16 @@ TEST_CASE("folders only look down") {
   CHECK(on_a_circle(arrows_between(folder_of)) == "");
 }
 
+/// A search prices a layer once for all plans that ask the same of it, so that whatever else a
+/// price could read would be missing in the key.
+TEST_CASE("a layer's price reads its question and the inputs, never a whole scenario") {
+  for (const auto& file : files_under("sim/price", {".hpp", ".cpp"})) {
+    for (const auto& line : lines_of(file)) {
+      CHECK_MESSAGE(line.find("Scenario") == std::string::npos, file, ": ", line);
+    }
+  }
+}
+
 TEST_CASE("no two headers have one name") {
   std::map<std::string, std::string> seen;
   for (const std::string& floor : floors()) {

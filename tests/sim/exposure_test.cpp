@@ -13,6 +13,7 @@
 
 #include "sim/engine/contention.hpp"
 #include "sim/price/pricing.hpp"
+#include "sim/step/step.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {

@@ -1,7 +1,8 @@
-#include "sim/price/kernel_explanation.hpp"
+#include "sim/answer/kernel_explanation.hpp"
 
 #include <doctest/doctest.h>
 
+#include "sim/step/step.hpp"
 #include "tests/scenarios.hpp"
 
 namespace prequel {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "sim/price/state_traffic.hpp"
+#include "sim/step/state_traffic.hpp"
 #include "sim/step/step.hpp"
 #include "tests/error_text.hpp"
 #include "tests/scenarios.hpp"

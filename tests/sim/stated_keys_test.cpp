@@ -22,8 +22,8 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "sim/answer/interval.hpp"
+#include "sim/answer/kernel_explanation.hpp"
 #include "sim/answer/prediction.hpp"
-#include "sim/price/kernel_explanation.hpp"
 #include "tests/models/shipped.hpp"
 
 namespace prequel {

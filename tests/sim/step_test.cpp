@@ -11,8 +11,8 @@
 #include "sim/answer/contended_iteration.hpp"
 #include "sim/answer/detailed_time.hpp"
 #include "sim/answer/prediction.hpp"
-#include "sim/price/stage_transfer.hpp"
-#include "sim/price/state_traffic.hpp"
+#include "sim/step/stage_transfer.hpp"
+#include "sim/step/state_traffic.hpp"
 #include "tests/scenarios.hpp"
 
 namespace prequel {

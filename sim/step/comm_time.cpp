@@ -1,4 +1,4 @@
-#include "sim/price/comm_time.hpp"
+#include "sim/step/comm_time.hpp"
 
 namespace prequel {
 

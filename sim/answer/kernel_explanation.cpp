@@ -1,4 +1,4 @@
-#include "sim/price/kernel_explanation.hpp"
+#include "sim/answer/kernel_explanation.hpp"
 
 #include <cmath>
 #include <span>

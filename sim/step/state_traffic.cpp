@@ -1,4 +1,4 @@
-#include "sim/price/state_traffic.hpp"
+#include "sim/step/state_traffic.hpp"
 
 #include <algorithm>
 

@@ -1,33 +1,19 @@
-#include "sim/price/optimizer_pricing.hpp"
+#include "sim/step/optimizer_time.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <variant>
 
 #include "hw/device.hpp"
-#include "models/layers/layer.hpp"
 #include "models/memory/state_bytes.hpp"
 #include "models/plan/groups.hpp"
 #include "models/plan/layer_setting.hpp"
-#include "sim/price/comm_time.hpp"
+#include "sim/step/comm_time.hpp"
 
 namespace prequel {
 namespace {
 
 constexpr double kPassesOfMoments = 4;  // each of two is read and written
-constexpr int kNewtonSchulzSteps = 5;
 constexpr double kMuonGatherBytes = 2;  // of an element of a momentum
-
-/// Newton-Schulz steps of one n x m matrix, n its shorter side.
-double newton_schulz_seconds(const LinearLayer& matrix, Precision format, const Inputs& inputs) {
-  const std::int64_t n = std::min(matrix.outputs, matrix.inputs);
-  const std::int64_t m = std::max(matrix.outputs, matrix.inputs);
-  const auto seconds = [&](std::int64_t columns, std::int64_t summed) {
-    return price(inputs.device, Gemm{n, columns, summed, 1, format}).value;
-  };
-  return kNewtonSchulzSteps * inputs.software.kernels.time_factor(format) *
-         (seconds(n, m) + seconds(n, n) + seconds(m, n));
-}
 
 /// Those that share the states of a stage share its matrices, as far as there are as many.
 Seconds muon_time(const Scenario& scenario, const PerPart<Orthogonalization>& orthogonal,
@@ -70,22 +56,6 @@ Seconds offloaded_optimizer_time(const Scenario& scenario, double owned) {
 }
 
 }  // namespace
-
-Orthogonalization orthogonalization(const Layer& layer, Precision format, const Inputs& inputs) {
-  Orthogonalization all;
-  for (const LayerPiece& piece : layer.pieces) {
-    const auto* matrix = std::get_if<LinearLayer>(&piece.what);
-    if (!matrix) continue;
-    const double one = newton_schulz_seconds(*matrix, format, inputs);
-    all.largest = std::max(all.largest, one);
-    if (piece.of_experts) {
-      all.experts += real(matrix->experts) * one;
-    } else {
-      all.dense += one;
-    }
-  }
-  return all;
-}
 
 Seconds optimizer_time(const Scenario& scenario, const PerPart<Orthogonalization>& orthogonal,
                        const std::vector<StageContent>& chunks_of_stage,

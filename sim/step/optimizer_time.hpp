@@ -8,16 +8,9 @@
 #include "models/layers/parts.hpp"
 #include "models/memory/memory.hpp"
 #include "models/plan/stages.hpp"
+#include "sim/price/orthogonalization.hpp"
 
 namespace prequel {
-
-/// Seconds that Muon takes to orthogonalise the momentum of what a rank holds of one part, by the
-/// groups over which ZeRO shards it, and of its largest matrix.
-struct Orthogonalization {
-  double dense{}, experts{}, largest{};
-};
-/// Prices what a rank holds of the matrices of a layer.
-Orthogonalization orthogonalization(const Layer& layer, Precision format, const Inputs& inputs);
 
 /// Returns the time of the optimizer's pass over the states that one rank owns of a stage of these
 /// chunks, which hold `parameters`. Moments in host memory are updated there meanwhile. Muon

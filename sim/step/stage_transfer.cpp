@@ -1,4 +1,4 @@
-#include "sim/price/stage_transfer.hpp"
+#include "sim/step/stage_transfer.hpp"
 
 #include <algorithm>
 #include <utility>

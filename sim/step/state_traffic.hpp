@@ -5,7 +5,7 @@
 #include "models/job/inputs.hpp"
 #include "models/memory/memory.hpp"
 #include "models/plan/groups.hpp"
-#include "sim/price/comm_time.hpp"
+#include "sim/step/comm_time.hpp"
 
 namespace prequel {
 

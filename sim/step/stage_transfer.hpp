@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "models/job/inputs.hpp"
-#include "sim/price/comm_time.hpp"
+#include "sim/step/comm_time.hpp"
 
 namespace prequel {
 
