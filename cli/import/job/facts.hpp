@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the files of a job say, before it is one.
+/// Facts that the files of a job state, before they are one.
 
 #include <algorithm>
 #include <cstddef>
