@@ -151,7 +151,7 @@ bool has(std::string_view text, std::string_view part) {
 }
 
 /// `name = value`, as no shell has it.
-bool assigns(std::string_view line) {
+bool is_assignment(std::string_view line) {
   const std::size_t blank = line.find(' ');
   return blank != std::string_view::npos && blank > 0 && line.substr(blank, 3) == " = " &&
          std::ranges::all_of(line.substr(0, blank),
@@ -164,7 +164,7 @@ bool is_python(std::string_view text) {
     return true;
   }
   for (; !text.empty(); text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1)) {
-    if (assigns(text.substr(0, text.find('\n')))) return true;
+    if (is_assignment(text.substr(0, text.find('\n')))) return true;
   }
   return false;
 }

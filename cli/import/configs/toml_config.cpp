@@ -12,7 +12,7 @@
 namespace prequel {
 namespace {
 
-constexpr std::size_t kLongestText = 1u << 20;
+constexpr std::size_t kLongestToml = 1u << 20;
 
 /// The text of a number, a word or a switch; empty for tables, lists and dates.
 std::string scalar(const toml::node& node) {
@@ -63,8 +63,8 @@ void collect(const toml::node& node, const std::string& path, const ForeignNames
 
 }  // namespace
 
-void read_toml_config(const std::string& file, std::string_view text, ImportedJob& job) {
-  if (text.size() > kLongestText) throw InputError(file + ": TOML of over 1 MiB");
+void read_toml_config(const std::string& file, std::string_view text, Facts& job) {
+  if (text.size() > kLongestToml) throw InputError(file + ": TOML of over 1 MiB");
   ConfigValues values;
   try {
     refuse_deep_keys(file, text);

@@ -13,9 +13,9 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
-constexpr int kDeepest = 16;              // of substitutions in quotes in substitutions
-constexpr std::size_t kLongest = 256;     // of a value that a pattern is held against
-constexpr std::size_t kMostValues = 256;  // of an array
+constexpr int kDeepest = 16;                  // of substitutions in quotes in substitutions
+constexpr std::size_t kLongestMatched = 256;  // of a value that a pattern is held against
+constexpr std::size_t kMostValues = 256;      // of an array
 constexpr std::size_t kLongestSubstitution = 1u << 14;
 
 /// Tests whether a name may hold it, a function's included.
@@ -158,7 +158,7 @@ std::optional<std::string> trimmed_by(std::string_view value, std::string_view p
     const std::size_t cut = there ? pattern.size() : 0;
     return std::string(value.substr(at_front ? cut : 0, value.size() - cut));
   }
-  if (value.size() > kLongest || pattern.size() > kLongest) return std::nullopt;
+  if (value.size() > kLongestMatched || pattern.size() > kLongestMatched) return std::nullopt;
   for (std::size_t i = 0; i <= value.size(); ++i) {
     const std::size_t length = longest ? value.size() - i : i;
     const std::string_view piece =
@@ -177,7 +177,7 @@ std::optional<std::string> replaced(std::string_view value, std::string_view cha
   const std::size_t middle = rest.find('/');
   const std::string_view from = rest.substr(0, middle);
   const std::string_view to = middle == kNone ? std::string_view() : rest.substr(middle + 1);
-  if (from.empty() || from.find_first_of("*?[#%\\") != kNone || value.size() > kLongest) {
+  if (from.empty() || from.find_first_of("*?[#%\\") != kNone || value.size() > kLongestMatched) {
     return std::nullopt;
   }
   std::string result(value);
@@ -336,8 +336,8 @@ FunctionDefinition function_definition(std::string_view text, std::size_t at) {
 }
 
 std::optional<bool> fits_pattern(std::string_view text, std::string_view pattern) {
-  if (pattern.find_first_of("[\\@+!(") != kNone || text.size() > kLongest ||
-      pattern.size() > kLongest) {
+  if (pattern.find_first_of("[\\@+!(") != kNone || text.size() > kLongestMatched ||
+      pattern.size() > kLongestMatched) {
     return std::nullopt;
   }
   std::size_t at = 0;
