@@ -484,7 +484,8 @@ bool Arguments::is_reader(std::string_view name) {
 }  // namespace
 
 bool is_value_reader(const ForeignNames& names, std::string_view reader) {
-  return Arguments::is_reader(reader) || is_tuning_reader(reader) ||
+  Facts scratch;
+  return Arguments::is_reader(reader) || take_tuning(reader, "", "", scratch) ||
          names.value_rules.contains(reader);
 }
 
