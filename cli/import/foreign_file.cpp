@@ -83,7 +83,8 @@ void read_log(const std::string& file, const TrainingLog& log, const ImportNames
 
 /// The stack of a framework that the files are marked by; for adapters that of its own or PEFT's.
 std::string stack_of_framework(const ImportedJob& job) {
-  const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model");
+  const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model") ||
+                          job.is_of("hugging-face");  // by TRL's own command
   const bool adapts = of_trainer || (job.plan.tuning && *job.plan.tuning != Tuning::full);
   const bool titan = job.is_of("torchtitan");
   if (adapts && !titan && !job.says("--num-layers") && !job.says("megatron_core")) {
