@@ -47,27 +47,28 @@ class MlperfVariables {
 };
 
 /// The benchmark of fine-tuning has one model and one way, which data/import/mlperf.json says.
-void read_fine_tuning(const MlperfVariables& said, ImportedJob& job) {
+void read_fine_tuning(const MlperfVariables& said, Facts& job) {
   const Framework& mlperf = job.names->framework("mlperf");
   for (const Rule& one : mlperf.defaults) {
+    const OriginScope from(job, {Sureness::usual, {}, one.told});
     take_effect(one.set, job);
     job.report.assumed.push_back(one.told);
   }
-  if (!job.software) job.software = mlperf.stack;
+  if (!job.says("software")) job.set("software", mlperf.stack);
   const bool narrow = !said.off("FP8");
-  job.plan.precision = narrow ? Precision::fp8 : Precision::bf16;
-  if (narrow) job.plan.base_precision = BaseFormat::fp8;
+  job.set("plan.precision", narrow ? "fp8" : "bf16");
+  if (narrow) job.set("plan.base_precision", "fp8");
 }
 
 }  // namespace
 
-bool read_mlperf_variables(const std::string& file, const ShellState& state, ImportedJob& job) {
+bool read_mlperf_variables(const std::string& file, const ShellState& state, Facts& job) {
   const MlperfVariables said(state);
   const auto nodes = said.number("DGXNODES");
   const auto devices = said.number("DGXNGPU");
   const auto rows = said.number("MINIBS");
   if (!nodes || !devices || !rows || *nodes < 1 || *devices < 1 || *rows < 1) return false;
-  PlanRequest& plan = job.plan;
+  const OriginScope from(job, {Sureness::stated, file, "MLPerf's variables"});
   const auto set = [&](const char* flag, const char* field, std::int64_t value) {
     job.set_number(flag, value);
     (void)assign(field, std::to_string(value), job);
@@ -81,7 +82,7 @@ bool read_mlperf_variables(const std::string& file, const ShellState& state, Imp
   const std::int64_t ranks = degree("TP", "--tensor-model-parallel-size", "plan.tp") *
                              degree("PP", "--pipeline-model-parallel-size", "plan.pp") *
                              degree("CP", "--context-parallel-size", "plan.cp");  // of a replica
-  if (said.on("SP")) plan.sequence_parallel = true;
+  if (said.on("SP")) job.set_flag("plan.sequence_parallel");
   set("--micro-batch-size", "plan.mbs", said.number("MBS").value_or(1));
   const std::int64_t sequences = *rows * (*nodes * *devices / ranks);
   if (sequences > kMostSequences) {
@@ -89,8 +90,8 @@ bool read_mlperf_variables(const std::string& file, const ShellState& state, Imp
                                  file, *rows, *nodes * *devices / ranks, kMostSequences));
   }
   set("--global-batch-size", "plan.gbs", sequences);
-  if (said.on("FP8_ACT")) job.plan.fp8_activation_store = true;
-  if (said.on("FP8_DPA")) job.plan.fp8_attention = true;
+  if (said.on("FP8_ACT")) job.set_flag("plan.fp8_activation_store");
+  if (said.on("FP8_DPA")) job.set_flag("plan.fp8_attention");
   job.set_flag("script");
   job.report.read.push_back(file + ": MLPerf's variables");
   const bool tunes = said.has("LORA_A2A") || lower_case(file).find("lora") != std::string::npos;

@@ -14,6 +14,6 @@ namespace prequel {
 /// (LORA_A2A, or `lora` in the file's path) the benchmark fixes the model, Llama 2 70B, its
 /// sequences of 8,192 tokens and adapters of rank 16 beside attention. Returns whether the script
 /// is such a one.
-bool read_mlperf_variables(const std::string& file, const ShellState& state, ImportedJob& job);
+bool read_mlperf_variables(const std::string& file, const ShellState& state, Facts& job);
 
 }  // namespace prequel

@@ -197,7 +197,7 @@ bool is_other_batch(const std::string& path, const std::string& key, const Confi
 }
 
 /// `defaults: [base, train: 7b]`: base.yaml and train/7b.yaml stand beside it.
-void note_bases(const std::string& path, const std::string& value, ImportedJob& job) {
+void note_bases(const std::string& path, const std::string& value, Facts& job) {
   const std::string group = path.substr(std::min(path.find('.'), path.size() - 1) + 1);
   const bool whole = path == "defaults";
   if (!whole && !job.names->has_word("groups", group)) return;
@@ -219,7 +219,7 @@ bool is_marked(const Framework& framework, const ConfigValues& values) {
 
 /// Follows the rules of the framework whose configuration this is: they ask for its values
 /// (`config.KEY`) and put others in their place.
-ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
+ConfigValues as_others_say(ConfigValues values, Facts& job) {
   constexpr std::string_view kConfig = "config.";
   for (const auto& [name, framework] : job.names->frameworks) {
     const std::string step = "config of " + name;
@@ -228,8 +228,8 @@ ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
     for (const auto& [path, value] : values) job.set(std::string(kConfig) + path, value);
     follow_rules(step, job);
     values.clear();
-    for (const auto& [fact, value] : job.all()) {
-      if (fact.starts_with(kConfig)) values.emplace(fact.substr(kConfig.size()), value);
+    for (const auto& [path, fact] : job.with(kConfig)) {
+      values.emplace(path.substr(kConfig.size()), fact.text);
     }
     job.drop_all(kConfig);
   }
@@ -238,7 +238,7 @@ ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
 
 }  // namespace
 
-void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
+void read_config_values(const std::string& file, const ConfigValues& own, Facts& job) {
   const ConfigValues all = with_settings(as_others_say(own, job), job.settings, job.script_flags);
   ConfigValues values = all;
   std::erase_if(values, [](const auto& one) { return one.second == "null"; });
@@ -330,12 +330,14 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
   tell_by_names(ignored, job);
 }
 
-void read_python_config(const std::string& file, std::string_view text, ImportedJob& job) {
+void read_python_config(const std::string& file, std::string_view text, Facts& job) {
   ConfigValues values = python_values(file, text);
   const auto flat = [&](const char* key) { return values.contains(key); };
   if (flat("block_size") || flat("n_embd") || flat("n_layer")) {
     job.set_flag("mark.of.nanogpt");
-    if (const auto bias = values.extract("bias")) job.model.linear_bias = bias.mapped() == "True";
+    const OriginScope from(job, {Sureness::stated, file, "bias"});
+    if (const auto bias = values.extract("bias"))
+      job.set_flag("model.bias", bias.mapped() == "True");
   }
   read_config_values(file, values, job);
   job.set_flag("script");
