@@ -15,10 +15,10 @@
 #include "cli/import/configs/json_configs.hpp"
 #include "cli/import/job/job_completion.hpp"
 #include "cli/import/job/job_fields.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/logs/training_log.hpp"
-#include "cli/import/mlperf_variables.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/reading.hpp"
 #include "cli/import/script_sources.hpp"
@@ -50,6 +50,18 @@ void read_unused_variables(const std::string& file, const ShellState& state, Fac
         fmt::format("{}: its flags are the program's, though no command names it", name));
     read_megatron_arguments(file, words, job);
   }
+}
+
+/// Follows the rules of files that say a job by variables alone, as submissions to MLPerf do; false
+/// where these say none.
+bool read_variables(const std::string& file, const ShellState& state, Facts& job) {
+  const OriginScope from(job, {Sureness::stated, file, "its variables"});
+  job.set("file", file);
+  for (const auto& [name, value] : state.variables) job.set("variable." + name, value);
+  follow_rules("mlperf", job);
+  job.drop("file");
+  job.drop_all("variable.");
+  return job.says("mark.variables");
 }
 
 /// Files of one job assume the same.
@@ -247,7 +259,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   const ShellState& state = reading.state;
   tell_named_model(names, job);
   use_named_model(names, job);
-  const bool variables = read_mlperf_variables(first_file(sources), state, job);
+  const bool variables = read_variables(first_file(sources), state, job);
   const std::string unread = variables ? std::string() : reading.unread;
   take_by_names(job);
   assume_positions(job);

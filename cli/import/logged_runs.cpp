@@ -67,7 +67,7 @@ SaidFlags as_flags(const LogSection::Arguments& arguments, const ForeignNames& n
   for (const auto& [name, value] : arguments) {
     if (value == "None" || value == "False" || value == "[]") continue;
     if (names.has_word("only_dumped", name)) continue;
-    flags.emplace_back("--" + name, value == "True" ? "" : without_class(value));
+    flags.push_back({"--" + name, value == "True" ? "" : without_class(value)});
   }
   return flags;
 }

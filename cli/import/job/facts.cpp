@@ -36,9 +36,8 @@ void Facts::set(const std::string& name, std::string text) {
   facts_[name] = {std::move(text), origin_};
 }
 
-void Facts::suppose(Sureness sure, const std::string& name, std::string text,
-                    const std::string& line) {
-  const OriginScope from(*this, {sure, {}, line});
+void Facts::assume(const std::string& name, std::string text, const std::string& line) {
+  const OriginScope from(*this, {Sureness::assumed, {}, line});
   set(name, std::move(text));
   report.assumed.push_back(line);
 }
@@ -70,6 +69,27 @@ std::string Facts::unresolved_degrees() const {
     if (says(std::string("open.") + flag)) flags += (flags.empty() ? "" : ", ") + std::string(flag);
   }
   return flags;
+}
+
+std::vector<FieldOrigin> origins_of(const Facts& facts) {
+  std::vector<FieldOrigin> fields;
+  for (const char* begin : {"cluster", "devices", "mixers.", "model.", "plan.", "software"}) {
+    for (const auto& [name, fact] : facts.with(begin)) {
+      fields.push_back({name, fact.text, facts.origin(fact)});
+    }
+  }
+  return fields;
+}
+
+std::string origins_text(const std::vector<FieldOrigin>& fields) {
+  std::string text;
+  for (const auto& [field, value, from] : fields) {
+    const std::string between = from.file.empty() || from.said.empty() ? "" : ", ";
+    const std::string place = from.file + between + from.said;
+    text += fmt::format("{} {} ({}){}{}\n", field, printable(value, 80), name(from.sure),
+                        place.empty() ? "" : ": ", printable(place, 200));
+  }
+  return text;
 }
 
 std::string report_text(const ImportReport& report) {

@@ -3,6 +3,7 @@
 /// Facts that the files of a job state, before they are one.
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "cli/import/job/foreign_names.hpp"
+#include "hw/base/words.hpp"
 
 namespace prequel {
 
@@ -38,6 +40,10 @@ enum class Sureness : std::uint8_t {
   guessed,  ///< by the name of a flag or a file
   assumed,  ///< for want of anything better
 };
+
+template <>
+inline constexpr std::array<std::string_view, 5> kWordsOf<Sureness>{"stated", "follows", "usual",
+                                                                    "guessed", "assumed"};
 
 /// Where a fact comes from.
 struct Origin {
@@ -107,12 +113,7 @@ class Facts {
   /// Sets a number; nothing takes it back.
   void set_number(const std::string& name, std::optional<std::int64_t> number);
   /// Sets a text that nothing says, and tells so in the report.
-  void assume(const std::string& name, std::string text, const std::string& line) {
-    suppose(Sureness::assumed, name, std::move(text), line);
-  }
-  void guess(const std::string& name, std::string text, const std::string& line) {
-    suppose(Sureness::guessed, name, std::move(text), line);
-  }
+  void assume(const std::string& name, std::string text, const std::string& line);
   /// Notes that a flag is there, unless its value is known.
   void note(const std::string& flag);
   void drop(const std::string& name) { facts_.erase(name); }
@@ -152,12 +153,20 @@ class Facts {
 
  private:
   friend class OriginScope;
-  void suppose(Sureness sure, const std::string& name, std::string text, const std::string& line);
-
   std::map<std::string, Fact, std::less<>> facts_;
   std::vector<Origin> origins_{Origin{}};
   std::size_t origin_{};  ///< of facts that are set now
 };
+
+/// A field of a job, and where its value is from.
+struct FieldOrigin {
+  std::string field, value;
+  Origin from;
+};
+/// Returns those of the plan, the model, the devices, the cluster and the software.
+std::vector<FieldOrigin> origins_of(const Facts& facts);
+/// Writes them as lines: `plan.tp 8 (stated): train.sh, --tensor-model-parallel-size`.
+std::string origins_text(const std::vector<FieldOrigin>& fields);
 
 /// Facts that are set while it lives are from `origin`.
 class OriginScope {

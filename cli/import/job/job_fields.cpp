@@ -110,7 +110,9 @@ JobFields all_fields() {
   add_fields(
       "deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
       "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
-      "mark.reinforced mark.unpacked maxtext.open megatron_core narrowed_mlp pipelines "
+      "mark.reinforced mark.shared_steps mark.stage_by_name mark.unpacked mark.variables "
+      "maxtext.open megatron_core "
+      "narrowed_mlp offload_by_name pipelines "
       "recomputes_first_layers script shape_by_name yaml_config",
       field_of<bool>(), fields);
   add_fields(
@@ -260,9 +262,14 @@ bool is_open(std::string_view field, const Facts& job) {
 
 std::optional<std::string> text_of(std::string_view name, const Facts& job) {
   constexpr std::string_view kOf = "of.";
+  constexpr std::string_view kName = ".name";
   const auto* const list = list_named(name, job);
   if (list != nullptr && !list->empty()) return list->front();
   if (job.says(name)) return job.text(name);
+  if (name.ends_with(kName)) {
+    const std::string& path = job.text(name.substr(0, name.size() - kName.size()));
+    if (!path.empty()) return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  }
   const bool is = name.starts_with(kOf) && job.is_of(name.substr(kOf.size()));
   return is ? std::optional<std::string>("true") : std::nullopt;
 }

@@ -34,6 +34,7 @@ inline bool assign(std::string field, std::string value, Facts& job) {
 bool is_open(std::string_view field, const Facts& job);
 
 /// Returns the value of a field, a flag, a key or a fact as text; nothing where none is said.
+/// `accelerate_file.name` is the own name of a file, without its folders.
 /// `of.levanter` and `open.--nnodes` are "true" for files of that framework, and for a flag that
 /// is not resolved.
 std::optional<std::string> text_of(std::string_view name, const Facts& job);

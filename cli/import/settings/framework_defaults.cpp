@@ -20,11 +20,6 @@
 #include "models/job/library.hpp"
 
 namespace prequel {
-namespace {
-
-constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no overflow
-
-}  // namespace
 
 void assume_nanogpt_defaults(Facts& job) {
   const bool config = job.is_of("nanogpt");
@@ -47,15 +42,7 @@ void assume_nanogpt_defaults(Facts& job) {
                                    (config ? "configuration does" : "flags do") + " not say it");
     }
   }
-  const std::int64_t steps = job.value("gradient_accumulation_steps").value_or(0);
-  const auto mbs = job.value("plan.mbs");
-  if (job.says("plan.gbs") || steps < 1 || steps > kMostInBatch || !mbs || *mbs > kMostInBatch)
-    return;
-  job.drop("gradient_accumulation_steps");
-  job.assume("plan.gbs", std::to_string(*mbs * steps),
-             fmt::format("gbs {}: batch_size {} x gradient_accumulation_steps {}, which nanoGPT's "
-                         "train.py shares out among all ranks",
-                         *mbs * steps, *mbs, steps));
+  follow_rules("nanogpt", job);
 }
 
 void look_up_flavour(const Library* library, Facts& job) {
@@ -97,40 +84,6 @@ void assume_maxtext_defaults(Facts& job) {
 }
 
 namespace {
-
-/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
-/// are accelerate's that switch it on: deepspeed_zero3.yaml.
-void guess_stage(Facts& job) {
-  const std::string_view named = job.text("accelerate_file");
-  const std::string_view own = named.substr(named.rfind('/') + 1);  // npos + 1 is 0
-  if (!job.says("plan.zero") && !job.says("deepspeed") && own.find("zero") != std::string::npos) {
-    job.set_flag("deepspeed");
-    job.set("deepspeed_config_file", std::string(named));
-  } else if (!job.says("plan.zero") && !job.says("deepspeed") &&
-             own.find("fsdp") != std::string::npos) {
-    job.guess("plan.zero", "3", fmt::format("ZeRO 3: by the name of {}", printable(named)));
-  }
-  const std::string& file = job.text("deepspeed_config_file");
-  const bool says_more = job.says("deepspeed_config") || job.says("plan.zero");
-  if (!job.says("deepspeed") || says_more || file.empty()) return;
-  const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
-  for (std::int64_t stage = 0; stage <= 3; ++stage) {
-    for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
-      if (name.find(fmt::format(fmt::runtime(word), stage)) == std::string::npos) continue;
-      job.guess("plan.zero", std::to_string(stage),
-                fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
-      const std::size_t offload = name.find("offload");
-      const std::string_view before = std::string_view(name).substr(0, offload);
-      const bool none =
-          before.ends_with("no") || before.ends_with("no_") || before.ends_with("no-");
-      if (offload != std::string::npos && !none && !job.says("plan.offload")) {
-        job.guess("plan.offload", stage == 3 ? "optimizer+params" : "optimizer",
-                  fmt::format("offload: by the name of {}", printable(file)));
-      }
-      return;
-    }
-  }
-}
 
 /// Sets what a framework does where nothing says otherwise, and tells it.
 void assume_defaults(const Framework& framework, bool is_its_own, Facts& job) {
@@ -217,9 +170,9 @@ void follow_expert_layers(Facts& job) {
 }  // namespace
 
 void assume_megatron_defaults(Facts& job) {
-  for (const char* step : {"idle layers", "configs"}) follow_rules(step, job);
-  guess_stage(job);
-  for (const char* step : {"batches", "batch sizes"}) follow_rules(step, job);
+  for (const char* step : {"idle layers", "configs", "stages by name", "batches", "batch sizes"}) {
+    follow_rules(step, job);
+  }
   assume_nanogpt_defaults(job);
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);

@@ -23,10 +23,15 @@
 namespace prequel {
 namespace {
 
+/// Flags are the same with either.
+std::string with_dashes(std::string flag) {
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
 /// Tests whether more than one word may follow the flag.
-bool takes_list(const ForeignNames& names, std::string flag) {
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag == "--spec" || names.lists.contains(flag);  // a module and a name in it
+bool takes_list(const ForeignNames& names, const std::string& flag) {
+  return flag == "--spec" || names.lists.contains(with_dashes(flag));  // a module and a name in it
 }
 
 constexpr double kLeast = 1e-300;  // above 0
@@ -47,10 +52,21 @@ class Arguments {
   Arguments(std::string file, NameSource source, Facts& job)
       : file_(std::move(file)), source_(source), job_(job) {}
 
-  void take(const std::string& spelt, std::string value) {
-    const OriginScope from(job_, {Sureness::stated, file_, spelt});
-    std::string flag = spelt;
-    std::replace(flag.begin(), flag.end(), '_', '-');
+  void take(const SaidFlag& said) {
+    const OriginScope from(job_,
+                           {Sureness::stated, file_, said.key.empty() ? said.flag : said.key});
+    const std::size_t ignored = job_.report.ignored.size();
+    std::string flag = with_dashes(said.flag);
+    take(flag, said.value);
+    flag += ' ';
+    for (std::size_t i = ignored; i < job_.report.ignored.size() && !said.key.empty(); ++i) {
+      std::string& line = job_.report.ignored[i];
+      if ((line + ' ').starts_with(flag)) line.replace(0, flag.size() - 1, said.key);
+    }
+  }
+
+ private:
+  void take(std::string flag, std::string value) {
     const ForeignNames& names = *job_.names;
     if (const std::string* same = find_name(names.same_flags, flag)) flag = *same;
     // torch.optim.AdamW is AdamW.
@@ -85,7 +101,6 @@ class Arguments {
     }
   }
 
- private:
   /// Notes the meaning of an unknown flag by its name: a number of something, or a model's name,
   /// which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
@@ -481,17 +496,18 @@ bool Arguments::is_reader(std::string_view name) {
 }  // namespace
 
 bool is_value_reader(const ForeignNames& names, std::string_view reader) {
-  return Arguments::is_reader(reader) || is_tuning_reader(reader) ||
+  Facts scratch;
+  return Arguments::is_reader(reader) || take_tuning(reader, "", "", scratch) ||
          names.value_rules.contains(reader);
 }
 
 void read_flags(const std::string& file, const SaidFlags& flags, Facts& job, NameSource source) {
   Arguments arguments(file, source, job);
-  for (const auto& [flag, value] : flags) {
-    if (value.starts_with('$') && job.names->switches.contains(flag)) {
-      job.report.ignored.push_back(printable(value) + " (not resolved)");
+  for (const SaidFlag& said : flags) {
+    if (said.value.starts_with('$') && job.names->switches.contains(said.flag)) {
+      job.report.ignored.push_back(printable(said.value) + " (not resolved)");
     }
-    arguments.take(flag, value);
+    arguments.take(said);
   }
 }
 
@@ -507,7 +523,7 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
       job.report.ignored.push_back(printable(words[i]) + " (not resolved)");
     }
     if (words[i] == "-np" && i + 1 < words.size()) {  // mpirun's number of processes
-      arguments.take("--gpus", words[i + 1]);
+      arguments.take({"--gpus", words[i + 1]});
     }
     if (!words[i].starts_with("--")) continue;
     if (words[i].find_first_not_of('-') == std::string::npos) continue;
@@ -530,7 +546,7 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
       }
     }
     std::erase(value, '\'');  // quotes that came out of a quoted variable
-    arguments.take(words[i].substr(0, equals), value);
+    arguments.take({words[i].substr(0, equals), value});
   }
 }
 

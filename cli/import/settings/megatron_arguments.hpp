@@ -4,15 +4,18 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "cli/import/job/imported_job.hpp"
 
 namespace prequel {
 
-/// Flags with their values, as command lines, configurations and dumps of arguments say them.
-using SaidFlags = std::vector<std::pair<std::string, std::string>>;
+/// A flag with its value, as command lines, configurations and dumps of arguments say it.
+struct SaidFlag {
+  std::string flag, value;
+  std::string key{};  ///< of the configuration that says it
+};
+using SaidFlags = std::vector<SaidFlag>;
 
 /// Reads flags into `job`; unknown ones are listed as ignored, a known one whose value still holds
 /// a `$` as unresolved. Throws InputError, naming `file` and flag, for a value that is no number
