@@ -34,8 +34,7 @@ class Explainer {
       kernels_.push_back({operators[i].name, name(part, kinds_), pass, operators[i], seconds, count,
                           explained(operators[i], seconds)});
     }
-    if (costs.size() > operators.size()) {
-      const KernelCost& launches = costs.back();
+    for (const KernelCost& launches : costs.subspan(operators.size())) {
       kernels_.push_back(
           {launches.name,
            name(part, kinds_),
