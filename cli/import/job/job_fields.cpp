@@ -34,7 +34,8 @@ constexpr std::string_view kNumbers =
 constexpr std::string_view kSwitches =
     " deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
     "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
-    "mark.reinforced mark.unpacked maxtext.open megatron_core narrowed_mlp pipelines "
+    "mark.reinforced mark.sparse_core mark.unpacked maxtext.open megatron_core narrowed_mlp "
+    "pipelines "
     "recomputes_first_layers script shape_by_name yaml_config ";
 constexpr std::string_view kTexts =
     " accelerate_file batch_flag beside_word deepspeed_config_file expert_layers ffn_scale "
