@@ -119,7 +119,7 @@ HostPass add_launches(KernelCosts& kernels, const Inputs& inputs, const PassLaun
   const double others = stated + waits + pass.count_wait - of_weights;
   if (others > 0) kernels.push_back({"launches", others, WorkKind::host});
   if (of_weights > 0) {
-    kernels.push_back({"launches for weights", of_weights, WorkKind::host, 0.0, false, true});
+    kernels.push_back({"launches", of_weights, WorkKind::host, 0.0, false, true});
   }
   const double counts = pass.count_wait_left * pass.count_wait;
   return {blocking ? 0.0 : whole + busy + counts, more + counts - pass.count_wait};
