@@ -137,7 +137,7 @@ struct ChunkLoad {
   double placeholders{};  ///< for gradients of weights, of the block that has most
 };
 
-/// Whether a loss makes its gradients in the forward pass already, as Liger's fused one does.
+/// Tests whether a loss makes its gradients in the forward pass already, as Liger's fused one.
 bool gives_gradients_early(const Plan& plan, const Software& software) {
   return plan.loss == LossForm::fused && !software.kernels.transformer_engine;
 }
