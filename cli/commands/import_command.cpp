@@ -12,6 +12,7 @@ int run_import(const CommonOptions& common, const ImportOptions& options) {
   const Library library(common.data_directories);
   const ImportAnswer answer = answer_import(library, options);
   if (!common.quiet) fmt::print(stderr, "{}", report_text(answer.report));
+  fmt::print(stderr, "{}", origins_text(answer.fields));
   fmt::print("{}{}", answer.job, answer.runs);
   return kExitDone;
 }

@@ -32,17 +32,17 @@ constexpr std::size_t kWhole = 1u << 20;  // bytes of a value
 
 /// Notes each word of a set: `plan.overlap.tp`, and `plan.overlap.any` if there is one.
 template <Worded Enum>
-void note_words(const std::string& axis, const WordSet<Enum>& words, ImportedJob& facts) {
+void note_words(const std::string& axis, const WordSet<Enum>& words, Facts& facts) {
   if (!words.empty()) facts.set_flag(axis + ".any");
   for (const Enum word : all_of<Enum>()) {
     if (words.has(word)) facts.set_flag(fmt::format("{}.{}", axis, name(word)));
   }
 }
-void note_words(const std::string& /*axis*/, const auto& /*value*/, ImportedJob& /*facts*/) {}
+void note_words(const std::string& /*axis*/, const auto& /*value*/, Facts& /*facts*/) {}
 
 /// Notes the model by the keys of its file: `shape.hidden_size`. Switches that are off are not
 /// said.
-void note_model(const Transformer& model, ImportedJob& facts) {
+void note_model(const Transformer& model, Facts& facts) {
   const auto note = [&](const char* key, const auto& value) {
     const std::string name = fmt::format("shape.{}", key);
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, bool>) {
@@ -118,13 +118,13 @@ bool casts_tokens(const Scenario& scenario) {
 }
 
 /// Notes what rules ask of the plan, the model and the stack.
-ImportedJob facts_of(const Scenario& scenario) {
+Facts facts_of(const Scenario& scenario) {
   const Transformer& model = scenario.model;
   const Plan& plan = scenario.plan;
   const Software& software = scenario.software;
-  ImportedJob facts;
+  Facts facts;
   each_axis([&](const auto& axis) {
-    axis.of(facts.plan) = axis.of(plan);
+    facts.set(fmt::format("plan.{}", axis.name), fact_text(axis.of(plan)));
     note_words(fmt::format("plan.{}", axis.name), axis.of(plan), facts);
   });
   note_model(model, facts);
@@ -164,8 +164,7 @@ ImportedJob facts_of(const Scenario& scenario) {
 }
 
 /// Follows the rules of one file. The lines of a JSON file are paths and values.
-void follow(const Library& library, const std::string& target, ImportedJob& facts,
-            EmittedPlan& emitted) {
+void follow(const Library& library, const std::string& target, Facts& facts, EmittedPlan& emitted) {
   const Document file = library.open("emit", target);
   const Cursor root = file.root();
   expect_schema(root, "prequel/emit/1");
@@ -203,7 +202,7 @@ void follow(const Library& library, const std::string& target, ImportedJob& fact
 }  // namespace
 
 EmittedPlan emit_plan(std::string_view target, const Scenario& scenario, const Library& library) {
-  ImportedJob facts = facts_of(scenario);
+  Facts facts = facts_of(scenario);
   EmittedPlan emitted;
   follow(library, std::string(target), facts, emitted);
   return emitted;

@@ -28,7 +28,7 @@ std::string switched(const std::string& flag, bool on) {
 }  // namespace
 
 std::string said_here(const ReadNames& names, const std::string& flag, const std::string& value) {
-  ImportedJob job;
+  Facts job;
   try {
     job.names = names();
     read_flags("", {{flag, value}}, job);
@@ -40,8 +40,9 @@ std::string said_here(const ReadNames& names, const std::string& flag, const std
   std::string text;
   const auto add = [&](const std::string& one) { text += (text.empty() ? "" : " ") + one; };
   if (job.says("devices")) add("--gpus " + job.text("devices"));
+  const PlanRequest plan = plan_of(job);
   each_axis([&](const auto& axis) {
-    const auto& said = axis.of(job.plan);
+    const auto& said = axis.of(plan);
     if (!said) return;
     const std::string here = flag_of(axis.name);
     if constexpr (std::is_same_v<std::decay_t<decltype(*said)>, bool>) {

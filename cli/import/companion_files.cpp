@@ -34,7 +34,7 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
   } catch (const InputError&) {
     return all;  // what is wrong is said when they are read for good
   }
-  const ImportedJob& job = reading.job;
+  const Facts& job = reading.job;
   for (const std::string& one : reading.state.wanted) all.push_back({one, true, false});
   for (const std::string& one : job.bases_named) all.push_back({one, false, true});
   for (const std::string& one : job.files_named) {
@@ -44,7 +44,7 @@ std::vector<NamedFile> named_files(const std::vector<Source>& sources, const Imp
   for (const auto& [key, value] : job.settings) {
     if (key.ends_with("config_file")) all.push_back({value, false, false});
   }
-  const bool shape = job.model.layers && job.model.hidden && !job.says("mark.model_overrides");
+  const bool shape = job.has_shape() && !job.says("mark.model_overrides");
   for (const ImportedClue& one : job.model_clues) {
     const bool config = one.rank == ClueRank::flag && one.text.ends_with(".json");
     if (config && !names.model && !shape) all.push_back({one.text, false, true});

@@ -14,10 +14,11 @@
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
 #include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/job_fields.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/logs/training_log.hpp"
-#include "cli/import/mlperf_variables.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/reading.hpp"
 #include "cli/import/script_sources.hpp"
@@ -37,8 +38,8 @@ namespace {
 constexpr std::size_t kLongestRefusal = 400;  // of what is missing
 
 /// Files that set flags and leave it to another to start the program with them.
-void read_unused_variables(const std::string& file, const ShellState& state, ImportedJob& job) {
-  if (job.model.layers || job.model.hidden) return;
+void read_unused_variables(const std::string& file, const ShellState& state, Facts& job) {
+  if (job.says("model.num_hidden_layers") || job.says("model.hidden_size")) return;
   for (const auto& [name, value] : state.variables) {
     if (state.used.contains(name) || value.find("--") == std::string::npos) continue;
     std::istringstream text(value);
@@ -51,6 +52,18 @@ void read_unused_variables(const std::string& file, const ShellState& state, Imp
   }
 }
 
+/// Follows the rules of files that say a job by variables alone, as submissions to MLPerf do; false
+/// where these say none.
+bool read_variables(const std::string& file, const ShellState& state, Facts& job) {
+  const OriginScope from(job, {Sureness::stated, file, "its variables"});
+  job.set("file", file);
+  for (const auto& [name, value] : state.variables) job.set("variable." + name, value);
+  follow_rules("mlperf", job);
+  job.drop("file");
+  job.drop_all("variable.");
+  return job.says("mark.variables");
+}
+
 /// Files of one job assume the same.
 void drop_repeats(std::vector<std::string>& lines) {
   std::set<std::string> seen;
@@ -58,33 +71,32 @@ void drop_repeats(std::vector<std::string>& lines) {
 }
 
 /// The runs of a log, and the job as its last arguments have it.
-void read_log(const std::string& file, const TrainingLog& log, const ImportNames& names,
-              Import& import) {
-  ImportReport report = std::move(import.job.report);
-  import.job.report = {};
+void read_log(const std::string& file, const TrainingLog& log, const ImportNames& names, Facts& job,
+              std::vector<LoggedRun>& all) {
+  ImportReport report = std::move(job.report);
+  job.report = {};
   report.read.push_back(fmt::format("{}: training log of {} iteration lines{}", file,
                                     log.iteration_lines,
                                     log.sections.back().arguments.empty() ? "" : " and arguments"));
   if (log.measured()) {
-    std::vector<LoggedRun> runs = logged_runs(file, log, import.job, names, report);
-    std::move(runs.begin(), runs.end(), std::back_inserter(import.runs));
+    std::vector<LoggedRun> runs = logged_runs(file, log, job, names, report);
+    std::move(runs.begin(), runs.end(), std::back_inserter(all));
   }
   const LogSection& last = log.sections.back();
-  read_argument_dump(file, last.arguments, import.job);
-  read_engine_arguments(last.engine_arguments, import.job);
-  if (import.job.model.name.empty()) {
-    import.job.model.name = std::filesystem::path(file).stem().string();
-  }
-  const ImportReport& dumped = import.job.report;
+  read_argument_dump(file, last.arguments, job);
+  read_engine_arguments(file, last.engine_arguments, job);
+  job.name_model(std::filesystem::path(file).stem().string());
+  const ImportReport& dumped = job.report;
   report.assumed.insert(report.assumed.end(), dumped.assumed.begin(), dumped.assumed.end());
   report.left_out.insert(report.left_out.end(), dumped.left_out.begin(), dumped.left_out.end());
-  import.job.report = std::move(report);
+  job.report = std::move(report);
 }
 
 /// The stack of a framework that the files are marked by; for adapters that of its own or PEFT's.
-std::string stack_of_framework(const ImportedJob& job) {
+std::string stack_of_framework(const Facts& job) {
   const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model");
-  const bool adapts = of_trainer || (job.plan.tuning && *job.plan.tuning != Tuning::full);
+  const bool adapts =
+      of_trainer || (job.says("plan.tuning") && job.text("plan.tuning") != name(Tuning::full));
   const bool titan = job.is_of("torchtitan");
   if (adapts && !titan && !job.says("--num-layers") && !job.says("megatron_core")) {
     for (const auto& [name, one] : job.names->frameworks) {
@@ -101,14 +113,14 @@ std::string stack_of_framework(const ImportedJob& job) {
 
 /// The stack that arguments of Megatron fit, DeepSpeed's or not, where the cluster's own is not
 /// known to: it may lack what they ask for. Empty where that one suits.
-std::string stack_of_arguments(const ImportedJob& job, const ImportNames& names, bool runs) {
+std::string stack_of_arguments(const Facts& job, const ImportNames& names, bool runs) {
   const Framework& own = job.names->framework(job.says("deepspeed") ? "deepspeed" : "megatron-lm");
-  const bool flash = job.plan.attention == AttentionKind::flash;
+  const bool flash = job.text("plan.attention") == name(AttentionKind::flash);
   const bool modern = flash || job.says("megatron_core");
   const std::optional<Software> usual = look_up(job, names).software;  // the cluster's own
   const bool suits = usual && usual->framework == own.framework &&
                      (!flash || !usual->kernels.flash_kernel.empty());
-  const std::int64_t zero = job.plan.zero.value_or(0);
+  const std::int64_t zero = job.value("plan.zero").value_or(0);
   const bool sharded = zero > 1;
   // Hugging Face's and its like, and those that give a shape of their own to PyTorch's FSDP.
   const bool trainer = sharded && (!job.says("--num-layers") || job.says("mark.fully_sharded"));
@@ -118,7 +130,7 @@ std::string stack_of_arguments(const ImportedJob& job, const ImportNames& names,
   if (modern && suits) return usual->name;
   const bool foreign =
       usual && !suits && job.says("deepspeed") && (job.says("--num-layers") || sharded);
-  if (!modern && !foreign && (job.cluster || !runs)) return {};
+  if (!modern && !foreign && (job.says("cluster") || !runs)) return {};
   // DeepSpeed's stacks were measured before they had flash attention.
   if (job.says("deepspeed") && (flash || trainer)) {
     return sharded ? fsdp : job.names->framework("megatron-lm").stack;
@@ -127,33 +139,32 @@ std::string stack_of_arguments(const ImportedJob& job, const ImportNames& names,
 }
 
 /// For runs a cluster, where the user names none; and a stack that knows what the files ask for.
-void assume_names(Import& import, const ImportNames& names) {
-  ImportedJob& job = import.job;
-  const bool runs = !import.runs.empty();
+void assume_names(const ImportNames& names, Facts& job, std::vector<LoggedRun>& all) {
+  const bool runs = !all.empty();
   const auto assume = [&job](const char* what, const std::string& chosen) {
-    job.report.assumed.push_back(
-        fmt::format("{} {}: no file names it (--{} NAME)", what, chosen, what));
-    return chosen;
+    if (chosen.empty()) return;
+    job.assume(what, chosen,
+               fmt::format("{} {}: no file names it (--{} NAME)", what, chosen, what));
   };
-  if (is_torchtitan(job) || std::ranges::any_of(import.runs, &LoggedRun::torchtitan)) {
+  if (is_torchtitan(job) || std::ranges::any_of(all, &LoggedRun::torchtitan)) {
     job.set_flag("mark.of.torchtitan");
   }
   if (job.text("torchtitan.family").ends_with("_causal_lm")) job.set_flag("mark.of.llm-foundry");
-  if (!job.software) {
+  if (!job.says("software")) {
     std::string stack = stack_of_framework(job);
     if (stack.empty()) stack = stack_of_arguments(job, names, runs);
-    if (!stack.empty()) job.software = assume("software", stack);
+    assume("software", stack);
   }
-  if (!job.cluster && runs) {
+  if (!job.says("cluster") && runs) {
     std::string cluster;
     for (const auto& [type, name] : job.names->clusters) {  // that of any type first
       if (job.text("device_type").find(type) != std::string::npos) cluster = name;
     }
-    if (!cluster.empty()) job.cluster = assume("cluster", cluster);
+    assume("cluster", cluster);
   }
-  for (LoggedRun& run : import.runs) {
-    run.job.cluster = job.cluster;
-    run.job.software = job.software;
+  for (LoggedRun& run : all) {
+    run.job.cluster = text_of("cluster", job);
+    run.job.software = text_of("software", job);
   }
 }
 
@@ -164,7 +175,7 @@ std::string names_of(const std::vector<Source>& sources) {
 }
 
 /// Programs that train with several models say little of any of them; which they are is the reason.
-void refuse_several_models(const std::vector<Source>& sources, const ImportedJob& job) {
+void refuse_several_models(const std::vector<Source>& sources, const Facts& job) {
   for (const std::string& line : job.report.left_out) {
     const std::size_t end = line.find("; prequel predicts training one model");
     if (end == std::string::npos) continue;
@@ -176,7 +187,7 @@ void refuse_several_models(const std::vector<Source>& sources, const ImportedJob
 }
 
 /// Says what a file looks like that gives no model, and what would do.
-void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& job) {
+void refuse_known_kinds(const std::vector<Source>& sources, const Facts& job) {
   for (const Source& source : sources) {
     if (!source.is(SourceKind::script)) continue;
     const std::string kind = what_it_looks_like(source.text);
@@ -195,7 +206,7 @@ void refuse_known_kinds(const std::vector<Source>& sources, const ImportedJob& j
 
 /// Returns why the shape of a model could not be read: a value that only a run would tell, or files
 /// that are not there.
-std::string what_is_missing(const ImportedJob& job) {
+std::string what_is_missing(const Facts& job) {
   std::string text;
   for (const std::string& line : job.report.assumed) {
     const bool shape = line.starts_with("--num-layers is left out: ") ||
@@ -209,11 +220,12 @@ std::string what_is_missing(const ImportedJob& job) {
 }
 
 /// A model that the user names stands in the place of what files say of theirs.
-void tell_named_model(const ImportNames& names, ImportedJob& job) {
+void tell_named_model(const ImportNames& names, Facts& job) {
   if (!names.model) return;
-  const ImportedModel& said = job.model;
-  const bool another = (said.layers && said.layers != names.model->layers) ||
-                       (said.hidden && said.hidden != names.model->hidden);
+  const auto layers = job.value("model.num_hidden_layers");
+  const auto hidden = job.value("model.hidden_size");
+  const bool another =
+      (layers && layers != names.model->layers) || (hidden && hidden != names.model->hidden);
   if (another) {
     job.report.assumed.push_back(fmt::format(
         "the model {}, which --model names, not that of the files", printable(names.model->name)));
@@ -222,81 +234,81 @@ void tell_named_model(const ImportNames& names, ImportedJob& job) {
         fmt::format("the model {}: by --model", printable(names.model->name)));
   }
 }
-void use_named_model(const ImportNames& names, ImportedJob& job) {
+void use_named_model(const ImportNames& names, Facts& job) {
   if (!names.model) return;
-  job.model = *names.model;
+  const OriginScope from(job, {Sureness::stated, {}, "--model"});
+  set_model(*names.model, job);
   job.drop("padded_vocab");
   job.drop("model_named");
 }
 
 /// Models of scripts and configurations hold as many positions as they train with.
-void assume_positions(ImportedJob& job) {
-  if (!job.says("script") || job.model.max_positions || !job.plan.seq_len) return;
-  job.model.max_positions = job.plan.seq_len;
-  job.report.assumed.push_back(
-      fmt::format("max_position_embeddings {}: that of --seq-length", *job.plan.seq_len));
+void assume_positions(Facts& job) {
+  constexpr const char* kPositions = "model.max_position_embeddings";
+  const std::string& length = job.text("plan.seq_len");
+  if (!job.says("script") || job.says(kPositions) || length.empty()) return;
+  job.assume(kPositions, length,
+             fmt::format("max_position_embeddings {}: that of --seq-length", length));
 }
 
 Import import_sources(const std::vector<Source>& sources, const ImportNames& names) {
-  Import import;
   Reading reading = read_sources(sources, names);
-  import.job = std::move(reading.job);
+  Facts job = std::move(reading.job);
+  std::vector<LoggedRun> runs;
   const ShellState& state = reading.state;
-  tell_named_model(names, import.job);
-  use_named_model(names, import.job);
-  const bool variables = read_mlperf_variables(first_file(sources), state, import.job);
+  tell_named_model(names, job);
+  use_named_model(names, job);
+  const bool variables = read_variables(first_file(sources), state, job);
   const std::string unread = variables ? std::string() : reading.unread;
-  take_by_names(import.job);
-  assume_positions(import.job);
-  look_up_flavour(names.library, import.job);
-  look_up_model(names.library, import.job);
-  if (import.job.says("mark.of.maxtext"))
-    replace_by_names(import.job, names);  // its axes fill devices
-  if (import.job.says("script")) {
-    read_unused_variables(first_file(sources), state, import.job);
-    take_by_names(import.job);
-    assume_megatron_defaults(import.job);
+  take_by_names(job);
+  assume_positions(job);
+  look_up_flavour(names.library, job);
+  look_up_model(names.library, job);
+  if (job.says("mark.of.maxtext")) replace_by_names(job, names);  // its axes fill devices
+  if (job.says("script")) {
+    read_unused_variables(first_file(sources), state, job);
+    take_by_names(job);
+    assume_megatron_defaults(job);
   }
-  use_named_model(names, import.job);  // whatever flags of another model made of it
-  ImportedJob said = import.job;
+  use_named_model(names, job);  // whatever flags of another model made of it
+  Facts said = job;
   replace_by_names(said, names);
   complete(said);
   refuse_contradictions(said, names_of(sources));
   for (const Source& source : sources) {
-    if (source.is(SourceKind::log)) read_log(source.file, source.log, names, import);
+    if (source.is(SourceKind::log)) read_log(source.file, source.log, names, job, runs);
   }
-  const ImportedModel& model = import.job.model;
   const bool only_json =
       !names.model && std::all_of(sources.begin(), sources.end(),
                                   [](const Source& source) { return source.is(SourceKind::json); });
-  if (!only_json && (!model.layers || !model.hidden)) {
-    refuse_several_models(sources, import.job);
-    refuse_known_kinds(sources, import.job);
-    const std::string missing = what_is_missing(import.job);
-    const std::string programs = !import.job.says("programs")
-                                     ? ""
-                                     : fmt::format("; it starts {}", import.job.text("programs"));
+  if (!only_json && !job.has_shape()) {
+    refuse_several_models(sources, job);
+    refuse_known_kinds(sources, job);
+    const std::string missing = what_is_missing(job);
+    const std::string programs =
+        !job.says("programs") ? "" : fmt::format("; it starts {}", job.text("programs"));
     throw InputError(fmt::format("{}: no --num-layers and --hidden-size found{}{}; expected {}",
                                  first_file(sources), programs, missing,
                                  "a launch script, a configuration in YAML or TOML, a Hugging Face "
                                  "or DeepSpeed config, or a training log (with its script)"));
   }
   if (!unread.empty()) {
-    refuse_known_kinds(sources, import.job);
+    refuse_known_kinds(sources, job);
     throw InputError(unread + ": prequel reads nothing in it: no flags, no JSON object, no log");
   }
-  replace_by_names(import.job, names);
-  complete(import.job);
-  if (!only_json) assume_names(import, names);
-  complete_by_names(import.job, names);
-  count_parameters(import.job);
-  ImportReport& report = import.job.report;
+  replace_by_names(job, names);
+  complete(job);
+  if (!only_json) assume_names(names, job, runs);
+  complete_by_names(job, names);
+  ImportReport& report = job.report;
   for (auto* lines : {&report.assumed, &report.left_out, &report.ignored}) drop_repeats(*lines);
+  Import import{resolve(std::move(job)), std::move(runs)};
+  count_parameters(import.job);
   return import;
 }
 
 /// Returns the settings of the software that it does not have by itself.
-std::vector<SoftwareField> changed_fields(const ImportedJob& job, const ImportNames& names) {
+std::vector<SoftwareField> changed_fields(const Facts& job, const ImportNames& names) {
   std::vector<SoftwareField> fields = software_fields(job);
   const std::optional<Software> software = look_up(job, names).software;
   if (software && job.text("launch") == name(software->host.launch)) {
@@ -368,13 +380,14 @@ std::optional<Translated> translate_model_text(const std::string& file, const st
   }
   const Document document = Document::parse(file, without_infinities(text));
   if (!is_hugging_face_config(document)) return std::nullopt;
-  ImportedJob job;
+  Facts job;
   ForeignNames names;
   read_families(Library({}).open("import", "families"), names);
   job.names = std::make_shared<const ForeignNames>(std::move(names));
   read_hugging_face_config(document, job);
-  count_parameters(job);
-  return Translated{model_json(job.model, file), {}, job.report};
+  ImportedJob made = resolve(std::move(job));
+  count_parameters(made);
+  return Translated{model_json(made.model, file), {}, made.report};
 }
 
 }  // namespace prequel

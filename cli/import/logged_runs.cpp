@@ -34,7 +34,7 @@ std::string value_of(const Values& values, const std::string& name) {
 }
 
 /// Sets a field to a positive whole number, also where it is printed as `1.0`.
-void take(const Values& values, const std::string& name, const char* field, ImportedJob& job,
+void take(const Values& values, const std::string& name, const char* field, Facts& job,
           std::int64_t least = 1) {
   const auto number = parse_number(value_of(values, name));
   if (!number || *number < static_cast<double>(least) ||
@@ -67,13 +67,13 @@ SaidFlags as_flags(const LogSection::Arguments& arguments, const ForeignNames& n
   for (const auto& [name, value] : arguments) {
     if (value == "None" || value == "False" || value == "[]") continue;
     if (names.has_word("only_dumped", name)) continue;
-    flags.emplace_back("--" + name, value == "True" ? "" : without_class(value));
+    flags.push_back({"--" + name, value == "True" ? "" : without_class(value)});
   }
   return flags;
 }
 
 /// Notes values for rules, in the place of those of another dump.
-void note_facts(std::string_view of, const Values& values, ImportedJob& job) {
+void note_facts(std::string_view of, const Values& values, Facts& job) {
   job.drop_all(of);
   for (const auto& [name, value] : values) job.set(std::string(of) + name, value);
 }
@@ -81,16 +81,15 @@ void note_facts(std::string_view of, const Values& values, ImportedJob& job) {
 }  // namespace
 
 void read_argument_dump(const std::string& file, const LogSection::Arguments& arguments,
-                        ImportedJob& job) {
+                        Facts& job) {
   if (arguments.empty()) return;
   const Values values(arguments.begin(), arguments.end());
-  const Count gpus_before =
-      job.value("devices")
-          ? job.value("devices")
-          : std::optional(job.plan.nodes.value_or(0) * job.value("devices_per_node").value_or(0));
-  job.plan.recompute.reset();
-  job.plan.sequence_parallel.reset();
-  job.plan.zero.reset();
+  const Count gpus_before = job.value("devices")
+                                ? job.value("devices")
+                                : std::optional(job.value("plan.nodes").value_or(0) *
+                                                job.value("devices_per_node").value_or(0));
+  for (const char* field : {"plan.recompute", "plan.sequence_parallel", "plan.zero"})
+    job.drop(field);
   ImportReport report = std::move(job.report);
   job.report = {};
   for (const char* of_files : {"--", "train_", "zero_optimization.", "mark.", "config_precision"}) {
@@ -109,7 +108,7 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   }
   take(values, "world_size", "devices", job);
   if (job.value("devices") != gpus_before)
-    job.plan.nodes.reset();  // follows from the devices of a node
+    job.drop("plan.nodes");  // follows from the devices of a node
   take(values, "data_parallel_size", "plan.dp", job);
   take(values, "virtual_pipeline_model_parallel_size", "plan.vpp", job);
   take(values, "padded_vocab_size", "model.vocab_size", job);
@@ -119,15 +118,17 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
   assume_megatron_defaults(job);
 }
 
-void read_engine_arguments(const LogSection::Arguments& arguments, ImportedJob& job) {
+void read_engine_arguments(const std::string& file, const LogSection::Arguments& arguments,
+                           Facts& job) {
   if (arguments.empty()) return;
+  const OriginScope from(job, {Sureness::stated, file, "what DeepSpeed's engine prints"});
   job.set_flag("deepspeed");
   job.set_flag("deepspeed_config");  // which is printed here
   const Values values(arguments.begin(), arguments.end());
   take(values, "train_batch_size", "plan.gbs", job);
   take(values, "train_micro_batch_size_per_gpu", "plan.mbs", job);
   take(values, "gradient_accumulation_steps", "gradient_accumulation_steps", job);
-  if (!job.value("devices") && !job.plan.dp)
+  if (!job.value("devices") && !job.says("plan.dp"))
     take(values, "world_size", "plan.dp", job);  // of one replica's ranks
   take(values, "zero_optimization_stage", "plan.zero", job, 0);
   note_facts("engine.", values, job);
@@ -148,12 +149,14 @@ std::string stem(const std::string& file) {
 }
 
 /// Returns the job that a section states over what other files say.
-ImportedJob job_of(const std::string& file, const LogSection& section, const ImportedJob& base) {
-  ImportedJob job = base;
+Facts job_of(const std::string& file, const LogSection& section, const Facts& base) {
+  Facts job = base;
   read_argument_dump(file, section.arguments, job);
-  read_engine_arguments(section.engine_arguments, job);  // has the last word on ZeRO and batches
-  if (!job.model.max_positions) job.model.max_positions = job.plan.seq_len;
-  if (job.model.name.empty()) job.model.name = stem(file);
+  read_engine_arguments(file, section.engine_arguments,
+                        job);  // has the last word on ZeRO and batches
+  (void)assign(
+      {"model.max_position_embeddings", Assignment::How::if_open, job.text("plan.seq_len")}, job);
+  job.name_model(stem(file));
   return job;
 }
 
@@ -207,10 +210,11 @@ double units_of_iteration(const std::string& file, TimedUnit unit, const Importe
 }
 
 LoggedRun timed_run(const std::string& file, const LogSection& section, const BatchTimes& batch,
-                    ImportedJob job) {
+                    Facts said) {
   LoggedRun run;
-  if (batch.global_batch > 0) job.plan.gbs = batch.global_batch;
-  complete(job);
+  if (batch.global_batch > 0) said.set_number("plan.gbs", batch.global_batch);
+  complete(said);
+  ImportedJob job = resolve(std::move(said));
   const ThinnedSample& seconds = batch.seconds.seen() > 0 ? batch.seconds : batch.warm_up_seconds;
   const double scale = units_of_iteration(file, batch.unit, job);
   run.sec_per_iter = scale * seconds.at(0.5);
@@ -303,12 +307,12 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
 }  // namespace
 
 std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& log,
-                                   const ImportedJob& job, const ImportNames& names,
+                                   const Facts& job, const ImportNames& names,
                                    ImportReport& report) {
   std::vector<LoggedRun> runs;
   for (std::size_t i = 0; i < log.sections.size(); ++i) {
     const LogSection& section = log.sections[i];
-    ImportedJob said = job_of(file, section, job);
+    Facts said = job_of(file, section, job);
     replace_by_names(said, names);
     const auto batches = settled(section);
     for (const BatchTimes* batch : batches) {
@@ -318,8 +322,8 @@ std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& l
     report_section(file, section, batches, report);
     if (!section.out_of_memory) continue;
     if (batches.empty()) {
-      runs.emplace_back().job = said;
-      complete(runs.back().job);
+      complete(said);
+      runs.emplace_back().job = resolve(said);
       name_run(runs.back(), file, i);
     }
     runs.back().out_of_memory = true;

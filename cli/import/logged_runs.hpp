@@ -14,10 +14,11 @@ namespace prequel {
 /// Reads Megatron's dump into `job`, over what other files said: what a dump has as None, False or
 /// 0 was not asked for. Throws InputError, naming `file` and argument, for values that cannot be.
 void read_argument_dump(const std::string& file, const LogSection::Arguments& arguments,
-                        ImportedJob& job);
+                        Facts& job);
 
 /// Reads what DeepSpeed's engine prints of its config; what cannot be read is passed over.
-void read_engine_arguments(const LogSection::Arguments& arguments, ImportedJob& job);
+void read_engine_arguments(const std::string& file, const LogSection::Arguments& arguments,
+                           Facts& job);
 
 /// One run that a log tells of: a plan at one global batch size.
 struct LoggedRun {
@@ -39,7 +40,7 @@ struct LoggedRun {
 /// Throws InputError for a log that times nothing beyond its start-up, or rates of sequences
 /// without a batch size.
 std::vector<LoggedRun> logged_runs(const std::string& file, const TrainingLog& log,
-                                   const ImportedJob& job, const ImportNames& names,
+                                   const Facts& job, const ImportNames& names,
                                    ImportReport& report);
 
 /// The table (columns of measured_runs.hpp).

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/shell/launch_script.hpp"
@@ -37,19 +38,20 @@ std::optional<std::int64_t> ImportNames::whole(std::string_view path) const {
   return value;
 }
 
-NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
+NamedInputs look_up(const Facts& job, const ImportNames& names) {
   NamedInputs inputs;
   if (names.library == nullptr) return inputs;
   try {
-    if (job.cluster)
-      inputs.cluster = names.library->open("clusters", *job.cluster).read_once(read_cluster);
+    if (job.says("cluster")) {
+      inputs.cluster = names.library->open("clusters", job.text("cluster")).read_once(read_cluster);
+    }
   } catch (const InputError&) {
   }
   try {
-    std::optional<std::string> software = job.software;
+    auto software = text_of("software", job);
     if (!software && inputs.cluster) {
       software = usual_software(*names.library, *inputs.cluster,
-                                job.model.experts.count.value_or(0) > 1, job.plan);
+                                job.value("model.num_experts").value_or(0) > 1, plan_of(job));
     }
     if (software)
       inputs.software = names.library->open("software", *software).read_once(read_software);
@@ -60,13 +62,15 @@ NamedInputs look_up(const ImportedJob& job, const ImportNames& names) {
 
 namespace {
 
+constexpr const char* kVocabulary = "model.vocab_size";
+
 class Completion {
  public:
-  Completion(ImportedJob& job, const ImportNames& names)
+  Completion(Facts& job, const ImportNames& names)
       : job_(job), names_(names), inputs_(look_up(job, names)) {}
 
   void run() {
-    if (!job_.plan.gbs && (job_.says("script") || job_.says("deepspeed_config")))
+    if (!job_.says("plan.gbs") && (job_.says("script") || job_.says("deepspeed_config")))
       tell_missing_batch();
     note_facts();
     follow_rules("devices and length", job_);
@@ -79,7 +83,7 @@ class Completion {
       return follow_rules("recomputation", job_);
     }
     follow_rules("micro batch and chunks", job_);
-    if (!job_.model.vocab && !names_.replaces("model.vocab_size")) complete_vocabulary();
+    if (!job_.says(kVocabulary) && !names_.replaces("model.vocab_size")) complete_vocabulary();
     fill_up_vocabulary();
     follow_rules("width and attention", job_);
     follow_overlap();
@@ -90,7 +94,9 @@ class Completion {
   [[nodiscard]] bool assumes_micro_batch() const {
     return (job_.says("script") || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
   }
-  void assume(std::string text) { job_.report.assumed.push_back(std::move(text)); }
+  void assume_rows(std::int64_t rows, const std::string& why) {
+    job_.assume(kVocabulary, std::to_string(rows), fmt::format("vocab_size {}: {}", rows, why));
+  }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
 
   /// Notes what rules ask of the user's words and of the stack.
@@ -115,15 +121,15 @@ class Completion {
   }
 
   void tell_missing_batch() {
-    const PlanRequest& plan = job_.plan;
-    const std::string mbs = fmt::format("mbs {}", plan.mbs.value_or(1));
+    const std::string mbs = fmt::format("mbs {}", job_.value("plan.mbs").value_or(1));
+    const bool open = !job_.says("plan.dp");
     std::vector<std::string> missing;
-    if (!plan.mbs && !assumes_micro_batch()) missing.emplace_back("the micro batch");
-    if (!plan.dp && !job_.unresolved_degrees().empty()) {
+    if (!job_.says("plan.mbs") && !assumes_micro_batch()) missing.emplace_back("the micro batch");
+    if (open && !job_.unresolved_degrees().empty()) {
       missing.push_back(job_.unresolved_degrees());
     }
-    if (!plan.dp && !job_.value("devices")) {
-      if (!plan.nodes) missing.emplace_back("the number of nodes (--nodes)");
+    if (open && !job_.value("devices")) {
+      if (!job_.says("plan.nodes")) missing.emplace_back("the number of nodes (--nodes)");
       if (!job_.value("devices_per_node"))
         missing.emplace_back("the devices of a node (--cluster)");
     }
@@ -137,16 +143,17 @@ class Completion {
 
   /// Finds a known model of the same sublayers, by letters, and the same width.
   [[nodiscard]] std::optional<Transformer> model_of_pattern() const {
-    const auto own = job_.model.mixers.find("layers_pattern");
-    if (own == job_.model.mixers.end() || !job_.model.hidden) return std::nullopt;
-    const auto parsed = parse_layer_pattern(own->second.substr(1, own->second.size() - 2));
+    const std::string& own = job_.text(kMixers + "layers_pattern");
+    const auto hidden = job_.value("model.hidden_size");
+    if (own.empty() || !hidden) return std::nullopt;
+    const auto parsed = parse_layer_pattern(own.substr(1, own.size() - 2));
     const auto* said = std::get_if<LayerPattern>(&parsed);
     if (said == nullptr) return std::nullopt;
     const Library all = names_.library->apart();
     for (const std::string& name : all.names("models")) {
       try {
         Transformer model = all.open("models", name).read_once(read_transformer);
-        if (model.pattern == said->layers && model.hidden == *job_.model.hidden) return model;
+        if (model.pattern == said->layers && model.hidden == *hidden) return model;
       } catch (const InputError&) {  // told where the model is asked for
       }
     }
@@ -163,38 +170,34 @@ class Completion {
     for (const std::string& named : job_.tokenizer) {
       const Tokenizer* found = job_.names->tokenizer(named);
       if (found == nullptr) continue;
-      job_.model.vocab = extra > 0 ? found->words + extra : found->vocab;
-      return assume(fmt::format("vocab_size {}: that of the {} tokenizer{}", *job_.model.vocab,
-                                found->name, extra > 0 ? fmt::format(" and {} more", extra) : ""));
+      const std::int64_t rows = extra > 0 ? found->words + extra : found->vocab;
+      return assume_rows(rows, fmt::format("that of the {} tokenizer{}", found->name,
+                                           extra > 0 ? fmt::format(" and {} more", extra) : ""));
     }
     if (const auto same = model_of_pattern()) {
-      job_.model.vocab = same->vocab;
-      return assume(fmt::format("vocab_size {}: that of {}, whose sublayers are the same",
-                                same->vocab, same->name));
+      return assume_rows(same->vocab,
+                         fmt::format("that of {}, whose sublayers are the same", same->name));
     }
-    job_.model.vocab = job_.names->usual_vocab;
     const bool none = job_.tokenizer.empty() || job_.tokenizer.front().empty();
     const std::string named =
         none ? "no file says it" : printable(job_.tokenizer.front(), 100) + " is not known";
-    assume(
-        fmt::format("vocab_size {}: {}; --set model.vocab_size=N says it (it matters for small "
-                    "models)",
-                    job_.names->usual_vocab, named));
+    assume_rows(job_.names->usual_vocab,
+                named + "; --set model.vocab_size=N says it (it matters for small models)");
   }
 
   /// Rows that a coarser `--make-vocab-size-divisible-by` than the software's adds.
   void fill_up_vocabulary() {
     constexpr const char* kFlag = "--make-vocab-size-divisible-by";
-    const std::int64_t tp = job_.plan.tp.value_or(1);
+    const std::int64_t tp = job_.value("plan.tp").value_or(1);
+    const auto vocab = job_.value(kVocabulary);
     const std::int64_t multiple = job_.value("vocab_multiple").value_or(0);
     const std::int64_t own = inputs_.software ? inputs_.software->vocab_multiple : 128;
-    const bool counts = multiple > 0 && tp > 0 && tp < (1 << 20) && job_.model.vocab;
+    const bool counts = multiple > 0 && tp > 0 && tp < (1 << 20) && vocab;
     if (!counts || job_.value("padded_vocab") || names_.replaces("model.vocab_size")) return;
-    const std::int64_t rows = padded_vocab(*job_.model.vocab, tp, multiple);
-    const std::int64_t usual = padded_vocab(*job_.model.vocab, tp, own);
+    const std::int64_t rows = padded_vocab(*vocab, tp, multiple);
+    const std::int64_t usual = padded_vocab(*vocab, tp, own);
     if (rows > usual && padded_vocab(rows, tp, own) == rows) {
-      job_.model.vocab = rows;
-      assume(fmt::format("vocab_size {}: filled up by {} {}", rows, kFlag, multiple));
+      assume_rows(rows, fmt::format("filled up by {} {}", kFlag, multiple));
     } else if (rows != usual) {
       leave_out(
           fmt::format("{} {}: predicted with {} rows of the embedding, which {} tensor ranks "
@@ -212,7 +215,7 @@ class Completion {
     follow_rules(job_.says("deepspeed") ? "overlap of DeepSpeed" : "overlap of Megatron", job_);
   }
 
-  ImportedJob& job_;
+  Facts& job_;
   const ImportNames& names_;
   NamedInputs inputs_;
 };
@@ -229,32 +232,32 @@ namespace {
 /// The fields of a plan that flags set over those of files, and the flags of scripts that say them.
 struct Replaced {
   const char* path;
-  std::optional<std::int64_t> PlanRequest::*field;
   const char* flag;
 };
-constexpr Replaced kReplaced[] = {{"plan.nodes", &PlanRequest::nodes, "--nnodes"},
-                                  {"plan.dp", &PlanRequest::dp, ""},
-                                  {"plan.tp", &PlanRequest::tp, "--tensor-model-parallel-size"},
-                                  {"plan.pp", &PlanRequest::pp, "--pipeline-model-parallel-size"},
-                                  {"plan.cp", &PlanRequest::cp, "--context-parallel-size"},
-                                  {"plan.mbs", &PlanRequest::mbs, "--micro-batch-size"},
-                                  {"plan.gbs", &PlanRequest::gbs, "--global-batch-size"}};
+constexpr Replaced kReplaced[] = {{"plan.nodes", "--nnodes"},
+                                  {"plan.dp", ""},
+                                  {"plan.tp", "--tensor-model-parallel-size"},
+                                  {"plan.pp", "--pipeline-model-parallel-size"},
+                                  {"plan.cp", "--context-parallel-size"},
+                                  {"plan.mbs", "--micro-batch-size"},
+                                  {"plan.gbs", "--global-batch-size"}};
 
 /// Nodes of another size than the files have them: as many devices, or those of the nodes asked
 /// for.
-void use_nodes_of(const Cluster& cluster, bool nodes_asked, ImportedJob& job) {
+void use_nodes_of(const Cluster& cluster, bool nodes_asked, Facts& job) {
   const std::int64_t devices = cluster.devices_per_node;
   if (job.value("devices_per_node") == devices) return;
   if (job.value("devices") && *job.value("devices") < devices && !nodes_asked) {
-    job.plan.nodes.reset();  // some devices of a node
+    job.drop("plan.nodes");  // some devices of a node
     job.set_number("devices_per_node", devices);
     return;
   }
   if (job.value("devices_per_node") && !nodes_asked) {
     if (!job.value("devices") || *job.value("devices") % devices != 0) return;
-    job.plan.nodes = *job.value("devices") / devices;
-    job.report.assumed.push_back(fmt::format("nodes {}: {} devices in nodes of {}", *job.plan.nodes,
-                                             *job.value("devices"), cluster.name));
+    const std::int64_t all = *job.value("devices");
+    job.assume(
+        "plan.nodes", std::to_string(all / devices),
+        fmt::format("nodes {}: {} devices in nodes of {}", all / devices, all, cluster.name));
   }
   job.set_number("devices_per_node", devices);
   if (nodes_asked) job.drop("devices");
@@ -262,26 +265,27 @@ void use_nodes_of(const Cluster& cluster, bool nodes_asked, ImportedJob& job) {
 
 }  // namespace
 
-void replace_by_names(ImportedJob& job, const ImportNames& names) {
-  PlanRequest& plan = job.plan;
+void replace_by_names(Facts& job, const ImportNames& names) {
   bool replaced = false;
-  for (const auto& [path, field, flag] : kReplaced) {
+  for (const auto& [path, flag] : kReplaced) {
     const auto value = names.whole(path);
     if (!value) continue;
-    replaced = replaced || plan.*field != value;
-    plan.*field = value;
+    const OriginScope from(job, {Sureness::stated, {}, std::string("--set ") + path});
+    replaced = replaced || job.value(path) != value;
+    job.set_number(path, value);
     job.drop(std::string("open.") + flag);
   }
   const bool nodes = names.replaces("plan.nodes");
   if (replaced) {
     const bool degrees =
         names.replaces("plan.tp") || names.replaces("plan.pp") || names.replaces("plan.cp");
-    if (!names.replaces("plan.dp") && (nodes || degrees)) plan.dp.reset();
-    if (names.replaces("plan.dp") && !nodes) plan.nodes.reset();
+    if (!names.replaces("plan.dp") && (nodes || degrees)) job.drop("plan.dp");
+    if (names.replaces("plan.dp") && !nodes) job.drop("plan.nodes");
     if (names.replaces("plan.dp") || nodes) job.drop("devices");
     if (names.replaces("plan.dp")) job.drop("tasks_per_node");
     // A global batch that is said stays, and is reached in other steps.
-    if (plan.gbs && !names.replaces("plan.gbs")) job.drop("gradient_accumulation_steps");
+    if (job.says("plan.gbs") && !names.replaces("plan.gbs"))
+      job.drop("gradient_accumulation_steps");
   }
   follow_rules("devices", job);
   if (const NamedInputs inputs = look_up(job, names); inputs.cluster) {
@@ -289,20 +293,21 @@ void replace_by_names(ImportedJob& job, const ImportNames& names) {
   }
 }
 
-void complete_by_names(ImportedJob& job, const ImportNames& names) {
+void complete_by_names(Facts& job, const ImportNames& names) {
   Completion(job, names).run();
 }
 
 namespace {
 
 constexpr std::size_t kLongestClue = 512;
+constexpr const char* kModelLayers = "model.num_hidden_layers";
 
 /// Tests whether a name in any case has a part of a list (`ForeignNames::words_of`).
-bool has_one(const std::string& name, const char* list, const ImportedJob& job) {
+bool has_one(const std::string& name, const char* list, const Facts& job) {
   return has_part(lower_case(name), job.names->words_of(list));
 }
 
-void note(ClueRank rank, std::string what, const std::string& text, ImportedJob& job) {
+void note(ClueRank rank, std::string what, const std::string& text, Facts& job) {
   constexpr std::size_t kMostClues = 4096;
   const bool flags = text.find("--") != std::string::npos;
   if (text.empty() || flags || text.size() > kLongestClue) return;
@@ -312,8 +317,8 @@ void note(ClueRank rank, std::string what, const std::string& text, ImportedJob&
 }
 
 /// All that may name the model, the likeliest first.
-std::vector<ImportedClue> clues_of(const ImportedJob& job) {
-  ImportedJob noted;
+std::vector<ImportedClue> clues_of(const Facts& job) {
+  Facts noted;
   note(ClueRank::named, "the model", job.text("model_named"), noted);
   for (const ImportedClue& one : job.model_clues) {
     if (one.rank != ClueRank::flag || has_one(one.what, "other_models", job)) continue;
@@ -336,12 +341,11 @@ std::vector<ImportedClue> clues_of(const ImportedJob& job) {
 
 /// The model that is named within the likeliest text. Nothing where the files say some of a shape,
 /// which may not be of that model, or name another model with its size.
-std::optional<std::string> named_within(const Library& library, ImportedJob& job) {
-  const ImportedModel& said = job.model;
+std::optional<std::string> named_within(const Library& library, Facts& job) {
   const bool reinforced = std::ranges::any_of(job.report.left_out, [](const std::string& line) {
     return line.find("learns by reinforcement") != std::string::npos;
   });
-  if (said.layers || said.hidden || reinforced) return std::nullopt;
+  if (job.says(kModelLayers) || job.says("model.hidden_size") || reinforced) return std::nullopt;
   const std::vector<ImportedClue> clues = clues_of(job);
   const bool another = says_size(job.text("model_named"));
   std::vector<ModelClue> texts;
@@ -359,7 +363,7 @@ std::optional<std::string> named_within(const Library& library, ImportedJob& job
 
 }  // namespace
 
-void note_model_clues(const LaunchScript& script, ImportedJob& job) {
+void note_model_clues(const LaunchScript& script, Facts& job) {
   for (const auto& [name, value] : script.state.variables) {
     if (has_one(name, "model_variables", job) && !has_one(name, "other_models", job))
       note(ClueRank::variable, name, value, job);
@@ -383,7 +387,7 @@ void note_model_clues(const LaunchScript& script, ImportedJob& job) {
   }
 }
 
-void note_file_clue(const std::string& file, ImportedJob& job) {
+void note_file_clue(const std::string& file, Facts& job) {
   note(ClueRank::file, "the file", std::filesystem::path(file).filename().string(), job);
 }
 
@@ -391,7 +395,7 @@ namespace {
 
 /// Layers and a width by themselves say little of a shape; where the model of these is named, the
 /// rest is its own. A model of others is told.
-void compare_with_named(const Library& library, ImportedJob& job) {
+void compare_with_named(const Library& library, Facts& job) {
   std::optional<std::string> file;
   if (job.says("model_named")) file = library.model_file(job.text("model_named"));
   for (const ImportedClue& one : file ? std::vector<ImportedClue>() : clues_of(job)) {
@@ -400,34 +404,35 @@ void compare_with_named(const Library& library, ImportedJob& job) {
   }
   if (!file) return;
   const ImportedModel known = imported_model(library.open("models", *file));
-  ImportedModel& model = job.model;
-  const std::int64_t stages = job.plan.pp.value_or(1);
+  const std::int64_t stages = job.value("plan.pp").value_or(1);
   const std::int64_t layers = known.layers.value_or(0);
-  const bool of_a_stage = known.hidden == model.hidden && *model.layers < (1 << 20) && stages > 1 &&
-                          stages < (1 << 20) && *model.layers < layers &&
-                          *model.layers * stages >= layers && *model.layers * (stages - 1) < layers;
+  const std::int64_t hidden = job.value("model.hidden_size").value_or(0);
+  const std::int64_t said = job.value(kModelLayers).value_or(0);
+  const bool of_a_stage = known.hidden == hidden && said < (1 << 20) && stages > 1 &&
+                          stages < (1 << 20) && said < layers && said * stages >= layers &&
+                          said * (stages - 1) < layers;
   if (of_a_stage) {  // OpenChatKit counts so
-    job.report.assumed.push_back(
-        fmt::format("{} layers: those of {}, which is named; {} are of each of {} stages", layers,
-                    *file, *model.layers, stages));
-    model.layers = layers;
+    job.assume(kModelLayers, std::to_string(layers),
+               fmt::format("{} layers: those of {}, which is named; {} are of each of {} stages",
+                           layers, *file, said, stages));
   }
-  if (known.layers != model.layers || known.hidden != model.hidden) {
-    job.report.left_out.push_back(fmt::format(
-        "the model {}, which is named, has {} layers of {}: predicted with {} of {}", *file,
-        known.layers.value_or(0), known.hidden.value_or(0), *model.layers, *model.hidden));
+  if (known.layers != job.value(kModelLayers) || known.hidden != hidden) {
+    job.report.left_out.push_back(
+        fmt::format("the model {}, which is named, has {} layers of {}: predicted with {} of {}",
+                    *file, layers, known.hidden.value_or(0), said, hidden));
     return;
   }
-  if (model.ffn_hidden && model.mlp) return;
-  take_what_is_missing(known, model);
+  if (job.says("model.intermediate_size") && job.says("model.mlp")) return;
+  const OriginScope from(job, {Sureness::follows, {}, "the model " + *file});
+  take_what_is_missing(known, job);
   job.report.assumed.push_back(
       fmt::format("the rest of the shape: that of {}, which the files name", *file));
 }
 
 }  // namespace
 
-void look_up_model(const Library* library, ImportedJob& job) {
-  const bool whole = job.model.layers && job.model.hidden && !job.says("mark.model_overrides");
+void look_up_model(const Library* library, Facts& job) {
+  const bool whole = job.has_shape() && !job.says("mark.model_overrides");
   if (library == nullptr) return;
   if (whole) return compare_with_named(*library, job);
   // Hugging Face's --config_name is a model's, too; else the program may have its model's name.
@@ -454,7 +459,8 @@ void look_up_model(const Library* library, ImportedJob& job) {
     if (file) name = *file;
   }
   if (!file) return;
-  take_what_is_missing(imported_model(library->open("models", *file)), job.model);
+  const OriginScope from(job, {Sureness::follows, {}, "the model " + *file});
+  take_what_is_missing(imported_model(library->open("models", *file)), job);
   if (by_config) job.drop("yaml_config_file");
   if (by_program && name == job.text("model_of_program")) job.note("--recipe");
   if (job.says("--recipe")) {

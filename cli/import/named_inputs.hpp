@@ -36,29 +36,29 @@ struct NamedInputs {
 };
 /// The cluster and the software that the job will be predicted with, where they can be read; what
 /// is wrong with them their reader tells later.
-NamedInputs look_up(const ImportedJob& job, const ImportNames& names);
+NamedInputs look_up(const Facts& job, const ImportNames& names);
 
 /// Puts the degrees, nodes and batch sizes that the user asks for, and the devices of a node that
 /// the named cluster has, in the place of the files'; what followed from those follows anew. To be
 /// called before `complete`.
-void replace_by_names(ImportedJob& job, const ImportNames& names);
+void replace_by_names(Facts& job, const ImportNames& names);
 
 /// Completes what files leave open and the user's names say: the global batch from the devices of
 /// the cluster, the precision and the attention that the software has by default. Notes where the
 /// software overlaps gradients otherwise than the files ask for, and what is still missing.
-void complete_by_names(ImportedJob& job, const ImportNames& names);
+void complete_by_names(Facts& job, const ImportNames& names);
 
 struct LaunchScript;
 
 /// Notes where a script may name its model beside the flags that are known to: its variables, its
 /// program, its other words.
-void note_model_clues(const LaunchScript& script, ImportedJob& job);
+void note_model_clues(const LaunchScript& script, Facts& job);
 /// Notes that a file's own name may tell.
-void note_file_clue(const std::string& file, ImportedJob& job);
+void note_file_clue(const std::string& file, Facts& job);
 
 /// Takes from the model that the job names what no file says of its shape, where prequel has it
 /// (models/job/model_names.hpp), and notes it as read; where it names none, from the model that is
 /// named within the likeliest other text, and notes that as assumed.
-void look_up_model(const Library* library, ImportedJob& job);
+void look_up_model(const Library* library, Facts& job);
 
 }  // namespace prequel

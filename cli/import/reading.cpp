@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::size_t kLongestProblem = 400;  // of what is missing
 
-void read_json(const Document& document, ImportedJob& job) {
+void read_json(const Document& document, Facts& job) {
   if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
   if (is_deepspeed_config(document)) return read_deepspeed_config(document, job);
   std::string kind;
@@ -45,7 +45,7 @@ void read_json(const Document& document, ImportedJob& job) {
 }
 
 /// Reads whether the host waits for each kernel: a fact of the software that only a script states.
-void read_launch(const LaunchScript& script, ImportedJob& job) {
+void read_launch(const LaunchScript& script, Facts& job) {
   const auto blocking = script.state.variables.find("CUDA_LAUNCH_BLOCKING");
   if (blocking != script.state.variables.end() && blocking->second == "1") {
     job.set("launch", "blocking");
@@ -57,7 +57,7 @@ void read_launch(const LaunchScript& script, ImportedJob& job) {
 }
 
 /// Libraries listen to these; none but CUDA_LAUNCH_BLOCKING is modelled.
-void list_environment(const LaunchScript& script, ImportedJob& job) {
+void list_environment(const LaunchScript& script, Facts& job) {
   for (const auto& variable : script.state.variables) {
     const std::string& name = variable.first;
     const bool heard =
@@ -70,10 +70,10 @@ void list_environment(const LaunchScript& script, ImportedJob& job) {
 
 /// Assumes what launchers do where no flag gives a number of nodes: one, unless a scheduler knows
 /// more.
-void assume_one_node(const LaunchScript& script, ImportedJob& job) {
+void assume_one_node(const LaunchScript& script, Facts& job) {
   const bool by_launcher =
       job.says("--nproc-per-node") || job.says("--num-gpus") || job.says("--accelerators");
-  if (job.plan.nodes || job.value("devices") || !by_launcher) return;
+  if (job.says("plan.nodes") || job.value("devices") || !by_launcher) return;
   for (const char* flag : {"--nodes", "--nnodes", "--num-nodes"}) {
     if (job.says(std::string("open.") + flag)) return;
   }
@@ -81,15 +81,15 @@ void assume_one_node(const LaunchScript& script, ImportedJob& job) {
     const bool empty = word == "--hostfile=";
     if (!empty && (word.starts_with("--hostfile") || word.starts_with("--include"))) return;
   }
-  job.plan.nodes = 1;
-  job.report.assumed.push_back(fmt::format("nodes 1: {} without a number of nodes",
-                                           job.says("--nproc-per-node") ? "--nproc-per-node"
-                                           : job.says("--num-gpus")     ? "--num-gpus"
-                                                                        : "accelerators"));
+  job.assume("plan.nodes", "1",
+             fmt::format("nodes 1: {} without a number of nodes",
+                         job.says("--nproc-per-node") ? "--nproc-per-node"
+                         : job.says("--num-gpus")     ? "--num-gpus"
+                                                      : "accelerators"));
 }
 
 /// A list of hosts as DeepSpeed has it: `worker-1 slots=8`.
-void read_hosts(const std::string& body, ImportedJob& job) {
+void read_hosts(const std::string& body, Facts& job) {
   std::istringstream lines(body);
   std::int64_t hosts = 0;
   std::optional<long long> slots;
@@ -103,15 +103,16 @@ void read_hosts(const std::string& body, ImportedJob& job) {
     if (!slots || *slots < 1 || *slots > 1024) return;
     ++hosts;
   }
-  if (hosts == 0 || job.plan.nodes) return;
-  job.plan.nodes = hosts;
+  if (hosts == 0 || job.says("plan.nodes")) return;
+  const OriginScope from(job, {Sureness::stated, {}, "a list of hosts"});
+  job.set_number("plan.nodes", hosts);
   job.set_number("devices_per_node", *slots);
   job.report.read.push_back(fmt::format("a list of {} hosts with {} slots each", hosts, *slots));
 }
 
 /// A configuration that the script writes; other text may begin like one.
-void read_written_config(const std::string& file, const std::string& body, ImportedJob& job) {
-  ImportedJob with = job;
+void read_written_config(const std::string& file, const std::string& body, Facts& job) {
+  Facts with = job;
   try {
     read_yaml_config(file + " (here-document)", body, with);
     job = std::move(with);
@@ -120,7 +121,7 @@ void read_written_config(const std::string& file, const std::string& body, Impor
   }
 }
 
-void read_here_document(const std::string& file, const std::string& body, ImportedJob& job) {
+void read_here_document(const std::string& file, const std::string& body, Facts& job) {
   if (looks_like_yaml(body)) return read_written_config(file, body, job);
   if (!is_json(body)) return read_hosts(body, job);
   std::optional<Document> document;
@@ -143,7 +144,7 @@ bool is_one_of(const std::vector<std::string>& words, std::string_view word) {
 }
 
 /// Programs that start themselves, by one word, hear of nodes and devices from the environment.
-void hear_of_devices(LaunchScript& script, ImportedJob& job) {
+void hear_of_devices(LaunchScript& script, Facts& job) {
   constexpr std::pair<const char*, const char*> kVariables[] = {
       {"NNODES", "--nnodes"}, {"NPROC_PER_NODE", "--nproc-per-node"}};
   bool starts = false;
@@ -174,7 +175,7 @@ bool is_config(std::string_view word) {
 /// Configurations that a program is given without a flag, `train.py config/train_gpt2.py` and
 /// `llamafactory-cli train sft.yaml`, and those that it finds by a folder (`-d configs 20B.yml`,
 /// `--config-path conf --config-name 7b`).
-void note_config_files(const std::vector<std::string>& words, ImportedJob& job) {
+void note_config_files(const std::vector<std::string>& words, Facts& job) {
   const ForeignNames& names = *job.names;
   const auto is_python = [](std::string_view word) {
     return word.ends_with(".py") && !word.starts_with('-');
@@ -214,8 +215,7 @@ void note_config_files(const std::vector<std::string>& words, ImportedJob& job) 
 }
 
 /// False for text without any flag, which says nothing of a job.
-bool read_script(const Source& source, const ImportNames& names, ShellState& state,
-                 ImportedJob& job) {
+bool read_script(const Source& source, const ImportNames& names, ShellState& state, Facts& job) {
   LaunchScript script = read_launch_script(source.file, source.text, state);
   refuse_open_sizes(source.file, source.text, state, script);
   const auto before = std::exchange(state, script.state).scripts;
@@ -246,9 +246,7 @@ bool read_script(const Source& source, const ImportNames& names, ShellState& sta
   list_environment(script, job);
   follow_rules("all devices", job);
   if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
-  if (job.model.name.empty()) {
-    job.model.name = std::filesystem::path(source.file).stem().string();
-  }
+  job.name_model(std::filesystem::path(source.file).stem().string());
   const auto has_flags = [](const auto& variable) {
     return variable.second.find("--") != std::string::npos;
   };
@@ -273,11 +271,14 @@ bool is_used(const ShellState& before, const ShellState& now) {
 
 Reading read_sources(const std::vector<Source>& sources, const ImportNames& names) {
   Reading reading;
-  ImportedJob& job = reading.job;
+  Facts& job = reading.job;
   ShellState& state = reading.state;
   job.names = names.foreign ? names.foreign : names_of_library(names.library);
-  job.cluster = names.cluster;
-  job.software = names.software;
+  for (const auto& [name, said] :
+       {std::pair("cluster", names.cluster), {"software", names.software}}) {
+    const OriginScope from(job, {Sureness::stated, {}, fmt::format("--{}", name)});
+    if (said) job.set(name, *said);
+  }
   bool starts_another = false;  // of the files, which that one names
   ShellState unread_before;
   const std::vector<const Source*> scripts = scripts_that_start(sources, names);

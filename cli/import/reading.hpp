@@ -13,7 +13,7 @@
 namespace prequel {
 
 struct Reading {
-  ImportedJob job;
+  Facts job;
   ShellState state;    ///< of the scripts, at their end
   std::string unread;  ///< a script without any flag
 };

@@ -131,7 +131,7 @@ std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources
 }
 
 void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
-                   const ImportNames& names, ImportedJob& job) {
+                   const ImportNames& names, Facts& job) {
   ConfigValues& all = job.settings;
   ShellState state = state_before(sources, names);
   for (const Source* source : scripts) {
@@ -172,7 +172,7 @@ std::string with_variables(std::string_view text, const ShellState& state) {
 }
 
 /// As `sed` does.
-std::string substituted(std::string text, const ImportedJob& job) {
+std::string substituted(std::string text, const Facts& job) {
   for (const auto& [name, value] : job.substitutions) {
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
       text.replace(at, name.size(), value);
@@ -185,7 +185,7 @@ std::string substituted(std::string text, const ImportedJob& job) {
 
 }  // namespace
 
-void remember_substitutions(std::string_view word, ImportedJob& job) {
+void remember_substitutions(std::string_view word, Facts& job) {
   while (word.size() > 5 && word[0] == 's' &&
          std::ispunct(static_cast<unsigned char>(word[1])) != 0) {
     const char sign = word[1];
@@ -203,8 +203,7 @@ void remember_substitutions(std::string_view word, ImportedJob& job) {
   }
 }
 
-std::string filled_template(const std::string& text, const ImportedJob& job,
-                            const ShellState& state) {
+std::string filled_template(const std::string& text, const Facts& job, const ShellState& state) {
   return with_variables(substituted(text, job), state);
 }
 

@@ -35,14 +35,13 @@ std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources
 /// Notes settings that scripts make in a configuration: these overrule it, wherever it is among the
 /// files.
 void note_settings(const std::vector<Source>& sources, const std::vector<const Source*>& scripts,
-                   const ImportNames& names, ImportedJob& job);
+                   const ImportNames& names, Facts& job);
 
 /// Notes what a word says of `sed`: `s/WORD/VALUE/`, with any sign, and one behind the other.
-void remember_substitutions(std::string_view word, ImportedJob& job);
+void remember_substitutions(std::string_view word, Facts& job);
 
 /// A template of JSON as `sed` fills it by what was noted, and `envsubst` by the script's
 /// variables. Throws InputError for what grows beyond 16 MiB.
-std::string filled_template(const std::string& text, const ImportedJob& job,
-                            const ShellState& state);
+std::string filled_template(const std::string& text, const Facts& job, const ShellState& state);
 
 }  // namespace prequel

@@ -170,8 +170,7 @@ TrainingWords words_of_training(const std::vector<std::string>& words, const For
   return training;
 }
 
-void check_programs(const std::string& file, const std::vector<std::string>& words,
-                    ImportedJob& job) {
+void check_programs(const std::string& file, const std::vector<std::string>& words, Facts& job) {
   const ForeignNames& names = *job.names;
   std::vector<std::string> programs;
   for (std::size_t i = 0; i < words.size(); ++i) {

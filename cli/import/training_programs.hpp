@@ -21,7 +21,6 @@ TrainingWords words_of_training(const std::vector<std::string>& words, const For
 /// Throws InputError, naming `file`, where the words of a script start a program that trains no
 /// decoder (pretrain_t5.py) and none that does; notes as left out that one generates text,
 /// evaluates, converts, or trains beside other models.
-void check_programs(const std::string& file, const std::vector<std::string>& words,
-                    ImportedJob& job);
+void check_programs(const std::string& file, const std::vector<std::string>& words, Facts& job);
 
 }  // namespace prequel

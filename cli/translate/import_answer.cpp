@@ -45,6 +45,7 @@ ImportAnswer answer_import(const Library& library, const ImportOptions& options)
   } else {
     answer.runs = runs_csv(import.runs);
   }
+  if (options.explain) answer.fields = origins_of(job);
   answer.report = std::move(job.report);
   return answer;
 }
@@ -60,6 +61,13 @@ std::string import_json(const ImportAnswer& answer) {
   document["assumed"] = answer.report.assumed;
   document["left_out"] = answer.report.left_out;
   document["ignored"] = answer.report.ignored;
+  for (const auto& [field, value, from] : answer.fields) {
+    document["fields"].push_back({{"field", field},
+                                  {"value", value},
+                                  {"sure", name(from.sure)},
+                                  {"file", from.file},
+                                  {"said", from.said}});
+  }
   return document_text(document);
 }
 

@@ -3,6 +3,7 @@
 /// Answers of `prequel import`, made without output of their own.
 
 #include <string>
+#include <vector>
 
 #include "cli/import/foreign_file.hpp"
 #include "cli/translate/import_options.hpp"
@@ -13,6 +14,7 @@ struct ImportAnswer {
   std::string job;   ///< a `prequel/job/1` file; empty where the files hold a log
   std::string runs;  ///< CSV, of a log
   ImportReport report;
+  std::vector<FieldOrigin> fields;  ///< of the job, where the options ask for them
 };
 
 /// Reads the options' files into a job or a table of runs. Throws InputError.

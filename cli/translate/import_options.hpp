@@ -17,6 +17,7 @@ struct ImportOptions {
   std::optional<std::string> model;              ///< in the place of that of the files
   std::vector<Override> overrides;               ///< degrees, nodes and batch over those of files
   ScriptInputs script;
+  bool explain{};  ///< list where each field is from
 };
 
 }  // namespace prequel

@@ -28,6 +28,8 @@ void add_import(CLI::App& app, ImportOptions& options, const Action& action) {
     if (is_said) add_plan_field(command, axis.name, options.overrides);
   });
   add_script(command, options.script);
+  command.add_flag("--explain", options.explain,
+                   "list each field of the job: its value, how sure it is and where it comes from");
   command.callback(action);
 }
 

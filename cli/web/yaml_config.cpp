@@ -21,11 +21,11 @@ std::string commands_of_yaml(const std::string& /*file*/, std::string_view /*tex
   return {};
 }
 
-void read_yaml_config(const std::string& file, std::string_view /*text*/, ImportedJob& /*job*/) {
+void read_yaml_config(const std::string& file, std::string_view /*text*/, Facts& /*job*/) {
   throw InputError(printable(file) + ": the page reads no YAML; JSON would do");
 }
 
-void read_toml_config(const std::string& file, std::string_view /*text*/, ImportedJob& /*job*/) {
+void read_toml_config(const std::string& file, std::string_view /*text*/, Facts& /*job*/) {
   throw InputError(printable(file) + ": the page reads no TOML; JSON would do");
 }
 

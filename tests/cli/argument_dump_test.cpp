@@ -9,9 +9,9 @@ namespace prequel {
 namespace {
 
 ImportedJob job_of_arguments(const LogSection::Arguments& arguments) {
-  ImportedJob job = job_with_names();
-  read_argument_dump("log.txt", arguments, job);
-  return job;
+  Facts facts = job_with_names();
+  read_argument_dump("log.txt", arguments, facts);
+  return resolve(facts);
 }
 
 TEST_CASE("True is a flag, None and False are none, and an enumerator loses its class") {
@@ -86,14 +86,14 @@ TEST_CASE("defaults that a dump prints of what nothing asks for say nothing") {
 }
 
 TEST_CASE("a dump overrides what a script says, also where it does not ask for something") {
-  ImportedJob job = job_with_names();
-  job.plan.recompute = Recompute::full;
-  job.plan.nodes = 4;
+  Facts job = job_with_names();
+  job.set("plan.recompute", "full");
+  job.set("plan.nodes", "4");
   job.set_number("devices_per_node", 8);
   read_argument_dump("log.txt", {{"checkpoint_activations", "False"}, {"world_size", "64"}}, job);
-  CHECK(job.plan.recompute == Recompute::none);
+  CHECK(resolve(job).plan.recompute == Recompute::none);
   complete(job);
-  CHECK(job.plan.nodes == 8);
+  CHECK(resolve(job).plan.nodes == 8);
 }
 
 TEST_CASE("arguments that do not matter are not listed, one that cannot be is refused") {
@@ -104,13 +104,15 @@ TEST_CASE("arguments that do not matter are not listed, one that cannot be is re
 }
 
 TEST_CASE("DeepSpeed's engine says batches, ZeRO stage and precision") {
-  ImportedJob job = job_with_names();
-  read_engine_arguments({{"train_batch_size", "256"},
+  Facts facts = job_with_names();
+  read_engine_arguments("log.txt",
+                        {{"train_batch_size", "256"},
                          {"train_micro_batch_size_per_gpu", "4"},
                          {"zero_optimization_stage", "0"},
                          {"fp16_enabled", "True"},
                          {"world_size", "eight"}},
-                        job);
+                        facts);
+  const ImportedJob job = resolve(facts);
   CHECK(job.plan.gbs == 256);
   CHECK(job.plan.mbs == 4);
   CHECK(job.plan.zero == 0);

@@ -63,6 +63,24 @@ TEST_CASE("what is no text is refused at its first piece, even where it has no e
   CHECK(error_text([] { import_files({"/dev/zero"}); }).starts_with("/dev/zero: holds a NUL byte"));
 }
 
+TEST_CASE("each field of a job tells how sure it is and where it is from") {
+  const auto told = [](const ImportedJob& job) { return origins_text(origins_of(job)); };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string script =
+      told(job_of_script(kSmallLaunch + "--tensor-model-parallel-size 2 --fp16\n"));
+  CHECK(has(script, "plan.tp 2 (stated): "));
+  CHECK(has(script, "s.sh, --tensor-model-parallel-size\n"));
+  CHECK(has(script, "plan.zero 0 (assumed): no recomputation, ZeRO 0: no argument asks for it\n"));
+  CHECK(has(told(job_of_script(kSmallLaunch + "--enable_grad_ckpt\n")),
+            "plan.recompute full (guessed): "));
+  const std::string yaml =
+      told(job_of_yaml("model:\n  tensor_model_parallel_size: 2\n" + kSmallShape));
+  CHECK(has(yaml, "plan.tp 2 (stated): "));
+  CHECK(has(yaml, "config.yaml, model.tensor_model_parallel_size\n"));
+}
+
 TEST_CASE("a model and a DeepSpeed config make one job") {
   ImportedJob job =
       import_files({fixture("llama-2-7b-config.json"), fixture("ds-config.json")}).job;

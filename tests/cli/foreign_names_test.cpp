@@ -49,7 +49,7 @@ TEST_CASE("every number that names tell is one of a job") {
     for (const auto& [name, field] : *table) {
       CAPTURE(field);
       REQUIRE(is_number(field));
-      CHECK_FALSE(number_of(field, ImportedJob()));
+      CHECK_FALSE(Facts().value(field));
     }
   }
 }
@@ -71,12 +71,15 @@ TEST_CASE("every reader that a framework's file names is there") {
 TEST_CASE("settings of a flag set, keep, raise and add to fields of a job") {
   const Document file = Document::parse("f.json", R"({"effect":
       "plan.tp=4 plan.pp?=2 plan.zero>=1 plan.overlap+=tp products=fp8 model.mlp=geglu"})");
-  ImportedJob job;
-  job.plan.pp = 8;
-  job.plan.zero = 2;
-  job.plan.overlap = WordSet<Overlapped>{Overlapped::ep};
-  job.plan.precision = Precision::fp4;
-  take_effect(read_effect(file.root().at("effect")), job);
+  Facts facts;
+  for (const auto& [field, text] : {std::pair("plan.pp", "8"),
+                                    {"plan.zero", "2"},
+                                    {"plan.overlap", "ep"},
+                                    {"plan.precision", "fp4"}}) {
+    facts.set(field, text);
+  }
+  take_effect(read_effect(file.root().at("effect")), facts);
+  const ImportedJob job = resolve(facts);
   CHECK(job.plan.tp == 4);
   CHECK(job.plan.pp == 8);
   CHECK(job.plan.zero == 2);
@@ -86,9 +89,9 @@ TEST_CASE("settings of a flag set, keep, raise and add to fields of a job") {
 }
 
 TEST_CASE("a condition of a rule asks for flags, fields, comparisons and alternatives") {
-  ImportedJob job = job_with_names();
-  job.plan.zero = 3;
-  job.plan.precision = Precision::bf16;
+  Facts job = job_with_names();
+  job.set("plan.zero", "3");
+  job.set("plan.precision", "bf16");
   job.set_flag("deepspeed");
   job.set("model_named", "Qwen2-7B-GPTQ");
   job.note("--fp16");
@@ -114,13 +117,14 @@ TEST_CASE("a condition of a rule asks for flags, fields, comparisons and alterna
 }
 
 TEST_CASE("a rule sets fields by others and by arithmetic, takes values back and says so") {
-  ImportedJob job = job_with_names();
-  job.plan.tp = 8;
-  job.plan.recompute_layers = 4;
+  Facts facts = job_with_names();
+  facts.set("plan.tp", "8");
+  facts.set("plan.recompute_layers", "4");
   const Document file = Document::parse(
       "f.json",
       R"json({"effect": "plan.etp={plan.tp} plan.recompute_layers=- plan.tp?=2 plan.nodes={plan.tp}/2*{plan.pp:3} plan.dp={plan.cp}*2 plan.mbs=max(1,int({plan.tp}*0.3))"})json");
-  take_effect(read_effect(file.root().at("effect")), job);
+  take_effect(read_effect(file.root().at("effect")), facts);
+  const ImportedJob job = resolve(facts);
   CHECK(job.plan.etp == 8);
   CHECK_FALSE(job.plan.recompute_layers);
   CHECK(job.plan.tp == 8);

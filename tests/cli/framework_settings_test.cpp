@@ -498,7 +498,7 @@ TEST_CASE("what kept a shape from being read is said") {
 }
 
 TEST_CASE("names of shapes and layouts that nothing reads are told") {
-  ImportedJob job = job_with_names();
+  Facts job = job_with_names();
   ImportReport& report = job.report;
   report.ignored = {"rope_scaling",  "--norm-epsilon", "--moe-router-dtype", "--new-mlp-width 4",
                     "model.pp_size", "--lr",           "--eval-batch-size",  "$X (not resolved)"};

@@ -22,10 +22,10 @@ inline std::string fixture(const std::string& name) {
 }
 
 /// A job that knows what other programs call its settings.
-inline ImportedJob job_with_names() {
+inline Facts job_with_names() {
   static const auto names = std::make_shared<const ForeignNames>(
       read_foreign_names(Library({PREQUEL_SOURCE_DIR "/data"})));
-  ImportedJob job;
+  Facts job;
   job.names = names;
   return job;
 }

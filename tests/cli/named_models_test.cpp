@@ -14,9 +14,10 @@ namespace {
 
 ImportedJob named(const std::string& name) {
   const Library library({PREQUEL_SOURCE_DIR "/data"});
-  ImportedJob job;
-  job.set("model_named", name);
-  look_up_model(&library, job);
+  Facts facts;
+  facts.set("model_named", name);
+  look_up_model(&library, facts);
+  ImportedJob job = resolve(facts);
   count_parameters(job);
   return job;
 }

@@ -9,7 +9,7 @@ namespace {
 
 std::string refusal_of_yaml(const std::string& yaml) {
   return error_text([&] {
-    ImportedJob job = job_with_names();
+    Facts job = job_with_names();
     read_yaml_config("c.yaml", yaml, job);
   });
 }

@@ -35,9 +35,9 @@ namespace prequel {
 namespace {
 
 /// A job that knows what other programs call its settings.
-ImportedJob with_names() {
+Facts with_names() {
   static const auto names = std::make_shared<const ForeignNames>(read_foreign_names(Library({})));
-  ImportedJob job;
+  Facts job;
   job.names = names;
   return job;
 }
@@ -50,18 +50,18 @@ void must(bool holds, const char* what) {
 }
 
 /// A job that was imported can be written, and what is written is JSON.
-void check_job(ImportedJob job) {
+void check_job(Facts job) {
   complete(job);
   complete_by_names(job, {});
   (void)report_text(job.report);
-  const std::string json = job_json(job, "fuzz");
+  const std::string json = job_json(resolve(job), "fuzz");
   must(nlohmann::json::parse(json, nullptr, false).is_object(), "a job is a JSON object");
   refuse_contradictions(job, "fuzz");
 }
 
 void launch_script(std::string_view text) {
   const LaunchScript script = read_launch_script("train.sh", text);
-  ImportedJob job = with_names();
+  Facts job = with_names();
   job.set_flag("script");
   read_megatron_arguments("train.sh", script.words, job);
   assume_megatron_defaults(job);
@@ -91,15 +91,15 @@ void training_log(std::string_view text) {
 void hugging_face_config(std::string_view text) {
   const Document document = Document::parse("config.json", text);
   if (!is_hugging_face_config(document)) return;
-  ImportedJob job = with_names();
+  Facts job = with_names();
   read_hugging_face_config(document, job);
-  (void)read_transformer(Document::parse("model", model_json(job.model, "fuzz")));
+  (void)read_transformer(Document::parse("model", model_json(resolve(job).model, "fuzz")));
 }
 
 void deepspeed_config(std::string_view text) {
   const Document document = Document::parse("ds_config.json", text);
   if (!is_deepspeed_config(document)) return;
-  ImportedJob job = with_names();
+  Facts job = with_names();
   read_deepspeed_config(document, job);
   check_job(job);
 }
@@ -107,14 +107,14 @@ void deepspeed_config(std::string_view text) {
 void yaml_config(std::string_view text) {
   (void)looks_like_yaml(text);
   (void)commands_of_yaml("config.yaml", text);
-  ImportedJob job = with_names();
+  Facts job = with_names();
   read_yaml_config("config.yaml", text, job);
   assume_megatron_defaults(job);
   check_job(job);
 }
 
 void toml_config(std::string_view text) {
-  ImportedJob job = with_names();
+  Facts job = with_names();
   read_toml_config("config.toml", text, job);
   look_up_flavour(nullptr, job);
   assume_megatron_defaults(job);
@@ -124,7 +124,7 @@ void toml_config(std::string_view text) {
 void python_config(std::string_view text) {
   (void)looks_like_python(text);
   (void)command_of_recipe(text);
-  ImportedJob job = with_names();
+  Facts job = with_names();
   read_python_config("config.py", text, job);
   assume_megatron_defaults(job);
   check_job(job);

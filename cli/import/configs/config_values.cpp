@@ -83,22 +83,6 @@ std::string resolved(const ConfigValues& values, const ConfigValues& environment
   return value;
 }
 
-/// Flags are the same with either.
-std::string with_dashes(std::string flag) {
-  std::ranges::replace(flag, '_', '-');
-  return flag;
-}
-
-/// Replaces the flags in `ignored` by their names in the file.
-void name_by_paths(const std::map<std::string, std::string>& path_of, std::size_t first,
-                   std::vector<std::string>& ignored) {
-  for (std::size_t i = first; i < ignored.size(); ++i) {
-    const std::size_t end = std::min(ignored[i].find(' '), ignored[i].size());
-    const auto found = path_of.find(with_dashes(ignored[i].substr(0, end)));
-    if (found != path_of.end()) ignored[i].replace(0, end, found->second);
-  }
-}
-
 /// The flag that says the same, with what stands behind it.
 void add_flag(const ForeignNames& names, const std::string& path, const std::string& key,
               const std::string& value, SaidFlags& flags) {
@@ -106,12 +90,12 @@ void add_flag(const ForeignNames& names, const std::string& path, const std::str
     const std::string* contrary = named_by_path(names.keys_off, path);
     if (contrary == nullptr || value.empty() || value == "null") return;
     const std::size_t equals = std::min(contrary->find('='), contrary->size());
-    flags.emplace_back(contrary->substr(0, equals),
-                       contrary->substr(std::min(equals + 1, contrary->size())));
+    flags.push_back({contrary->substr(0, equals),
+                     contrary->substr(std::min(equals + 1, contrary->size())), path});
     return;
   }
   const std::string* same = named_by_path(names.keys, path);
-  flags.emplace_back(same == nullptr ? "--" + key : *same, is_on(value) ? "" : value);
+  flags.push_back({same == nullptr ? "--" + key : *same, is_on(value) ? "" : value, path});
 }
 
 }  // namespace
@@ -197,7 +181,7 @@ bool is_other_batch(const std::string& path, const std::string& key, const Confi
 }
 
 /// `defaults: [base, train: 7b]`: base.yaml and train/7b.yaml stand beside it.
-void note_bases(const std::string& path, const std::string& value, ImportedJob& job) {
+void note_bases(const std::string& path, const std::string& value, Facts& job) {
   const std::string group = path.substr(std::min(path.find('.'), path.size() - 1) + 1);
   const bool whole = path == "defaults";
   if (!whole && !job.names->has_word("groups", group)) return;
@@ -219,7 +203,7 @@ bool is_marked(const Framework& framework, const ConfigValues& values) {
 
 /// Follows the rules of the framework whose configuration this is: they ask for its values
 /// (`config.KEY`) and put others in their place.
-ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
+ConfigValues as_others_say(ConfigValues values, Facts& job) {
   constexpr std::string_view kConfig = "config.";
   for (const auto& [name, framework] : job.names->frameworks) {
     const std::string step = "config of " + name;
@@ -228,8 +212,8 @@ ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
     for (const auto& [path, value] : values) job.set(std::string(kConfig) + path, value);
     follow_rules(step, job);
     values.clear();
-    for (const auto& [fact, value] : job.all()) {
-      if (fact.starts_with(kConfig)) values.emplace(fact.substr(kConfig.size()), value);
+    for (const auto& [path, fact] : job.with(kConfig)) {
+      values.emplace(path.substr(kConfig.size()), fact.text);
     }
     job.drop_all(kConfig);
   }
@@ -238,12 +222,11 @@ ConfigValues as_others_say(ConfigValues values, ImportedJob& job) {
 
 }  // namespace
 
-void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job) {
+void read_config_values(const std::string& file, const ConfigValues& own, Facts& job) {
   const ConfigValues all = with_settings(as_others_say(own, job), job.settings, job.script_flags);
   ConfigValues values = all;
   std::erase_if(values, [](const auto& one) { return one.second == "null"; });
   SaidFlags flags;
-  std::map<std::string, std::string> path_of;  // a flag's
   if (values.contains("runconfig.num_csx")) {
     throw InputError(file +
                      ": looks like a configuration of Cerebras's stack, whose devices prequel "
@@ -269,11 +252,11 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     }
     if (path == "model._component_") {  // of torchtune: torchtune.models.llama3_1.llama3_1_8b
       job.set("model_named", value.substr(value.rfind('.') + 1));
-      flags.emplace_back("--use-fsdp", "");
+      flags.push_back({"--use-fsdp", "", path});
       continue;
     }
     if (path == "dtype" && value == "bf16" && values.contains("model._component_")) {
-      flags.emplace_back("--pure-bf16", "");
+      flags.push_back({"--pure-bf16", "", path});
       continue;
     }
     if (key == "model_name" && value == "default") continue;  // MaxText's: sizes follow
@@ -286,30 +269,28 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     if (is_switched_off(path, key, all) || is_other_batch(path, key, values)) continue;
     const bool of_device = key == "train_batch_size" && says_context_width(values);
     if (of_device) {
-      flags.emplace_back("--train-batch-size", value);
+      flags.push_back({"--train-batch-size", value, path});
       continue;
     }
     if (const std::string width = width_of_share(path, key, value, values); !width.empty()) {
-      flags.emplace_back("--ffn-hidden-size", width);
+      flags.push_back({"--ffn-hidden-size", width, path});
       continue;
     }
     if (path.ends_with("zero_optimization.overlap_comm")) {
       job.set_flag("overlap_comm", is_on(value));
       continue;
     }
-    const std::size_t said = flags.size();
-    if (key == "rank" && path.ends_with("lora.rank")) flags.emplace_back("--lora-rank", value);
+    if (key == "rank" && path.ends_with("lora.rank")) flags.push_back({"--lora-rank", value, path});
     if (values.contains("peft_type")) {  // PEFT's adapter_config.json
-      if (key == "r") flags.emplace_back("--lora-rank", value);
+      if (key == "r") flags.push_back({"--lora-rank", value, path});
       if (key == "base_model_name_or_path") job.set("model_named", value);
     }
     add_flag(*job.names, path, key, resolved(values, job.environment, path, value), flags);
-    if (flags.size() > said) path_of.emplace(with_dashes(flags[said].first), path);
   }
   for (const char* way : {"grpo", "ppo", "rloo"}) {  // a section of that name, as NeMo-RL has it
     const auto first = values.lower_bound(std::string(way) + ".");
     if (first == values.end() || !first->first.starts_with(std::string(way) + ".")) continue;
-    flags.emplace_back("--advantage-estimator", way);
+    flags.push_back({"--advantage-estimator", way});
   }
   if (values.contains("distributed.fsdp_type") && values.contains("model.dim")) {  // lingua's
     flags.insert(flags.end(), {{"--llama-block", ""}, {"--multiple-of", "256"}});
@@ -326,16 +307,17 @@ void read_config_values(const std::string& file, const ConfigValues& own, Import
     job.set_flag("mark.of." + name);
     if (!framework.model_key.empty()) job.set("model_named", values.at(framework.model_key));
   }
-  name_by_paths(path_of, ignored, job.report.ignored);
   tell_by_names(ignored, job);
 }
 
-void read_python_config(const std::string& file, std::string_view text, ImportedJob& job) {
+void read_python_config(const std::string& file, std::string_view text, Facts& job) {
   ConfigValues values = python_values(file, text);
   const auto flat = [&](const char* key) { return values.contains(key); };
   if (flat("block_size") || flat("n_embd") || flat("n_layer")) {
     job.set_flag("mark.of.nanogpt");
-    if (const auto bias = values.extract("bias")) job.model.linear_bias = bias.mapped() == "True";
+    const OriginScope from(job, {Sureness::stated, file, "bias"});
+    if (const auto bias = values.extract("bias"))
+      job.set_flag("model.bias", bias.mapped() == "True");
   }
   read_config_values(file, values, job);
   job.set_flag("script");

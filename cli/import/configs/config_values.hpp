@@ -20,14 +20,14 @@ using ConfigValues = std::map<std::string, std::string>;
 /// section they are in (those of validation, inference and the like aside); `${a.b}` and
 /// `${NAME:default}` stand for what they name. Other keys are listed as ignored. The job's settings
 /// are set over them.
-void read_config_values(const std::string& file, const ConfigValues& own, ImportedJob& job);
+void read_config_values(const std::string& file, const ConfigValues& own, Facts& job);
 
 /// Tests whether a section says nothing of the training itself.
 bool is_other_section(const ForeignNames& names, std::string_view key);
 
 /// Reads a configuration into `job`, as `read_config_values` does. Throws InputError, naming
 /// `file`, for what is no TOML or over 1 MiB.
-void read_toml_config(const std::string& file, std::string_view text, ImportedJob& job);
+void read_toml_config(const std::string& file, std::string_view text, Facts& job);
 
 /// Tests whether a text looks like YAML with keys: its first line that says something is `key:`.
 bool looks_like_yaml(std::string_view text);
@@ -47,9 +47,9 @@ std::string commands_of_yaml(const std::string& file, std::string_view text);
 /// (those of validation, inference and the like aside); `${a.b}` and `${NAME:default}` stand for
 /// what they name. Other keys are listed as ignored. Throws InputError, naming `file`, for what is
 /// no YAML, nested deeper than 64 levels, or over 4 MiB with its aliases.
-void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job);
+void read_yaml_config(const std::string& file, std::string_view text, Facts& job);
 
 /// Reads its values into `job`, as those of other configurations. Throws InputError for programs.
-void read_python_config(const std::string& file, std::string_view text, ImportedJob& job);
+void read_python_config(const std::string& file, std::string_view text, Facts& job);
 
 }  // namespace prequel

@@ -35,14 +35,15 @@ bool is_auto(const Cursor& value) {
 
 class ConfigReader {
  public:
-  ConfigReader(const Document& document, ImportedJob& job)
+  ConfigReader(const Document& document, Facts& job)
       : file_(document.file()), root_(document.root()), job_(job) {}
 
   void read() {
+    const OriginScope from(job_, {Sureness::stated, file_, "its keys"});
     job_.set_flag("deepspeed");
     job_.set_flag("deepspeed_config");
-    whole("train_batch_size", &job_.plan.gbs);
-    whole("train_micro_batch_size_per_gpu", &job_.plan.mbs);
+    whole("train_batch_size", "plan.gbs");
+    whole("train_micro_batch_size_per_gpu", "plan.mbs");
     whole("gradient_accumulation_steps");
     read_precision();
     if (const auto types = root_.find("data_types")) read_types(*types);
@@ -56,15 +57,16 @@ class ConfigReader {
   }
 
  private:
-  void whole(const char* key, std::optional<std::int64_t>* target = nullptr) {
+  void whole(const char* key, const char* field = nullptr) {
     const auto found = root_.find(key);
     if (!found) return;
     if (is_auto(*found)) {
       leave_open(key);
       return;
     }
+    const OriginScope from(job_, {Sureness::stated, file_, key});
     job_.set_number(key, found->integer(1, kMostSequences));
-    if (target) *target = job_.value(key);
+    if (field != nullptr) job_.set(field, job_.text(key));
   }
 
   void leave_open(const std::string& key) {
@@ -89,8 +91,9 @@ class ConfigReader {
       throw InputError(file_ + ": bf16 and fp16 are both enabled, which DeepSpeed refuses");
     }
     if (!bf16 && !fp16) return;
-    job_.plan.precision = bf16 ? Precision::bf16 : Precision::fp16;
-    job_.set("config_precision", bf16 ? "bf16" : "fp16");
+    for (const char* field : {"plan.precision", "config_precision"}) {
+      job_.set(field, bf16 ? "bf16" : "fp16");
+    }
   }
 
   [[nodiscard]] bool enabled(const char* key) {
@@ -111,9 +114,9 @@ class ConfigReader {
     const auto type = types.find("grad_accum_dtype");
     if (!type) return;
     for (const Precision known : {Precision::fp32, Precision::fp16, Precision::bf16}) {
-      if (type->text() == name(known)) job_.plan.grad_precision = known;
+      if (type->text() == name(known)) job_.set("plan.grad_precision", type->text());
     }
-    if (!job_.plan.grad_precision) {
+    if (!job_.says("plan.grad_precision")) {
       job_.report.ignored.push_back("DeepSpeed's data_types.grad_accum_dtype " +
                                     printable(type->text()));
     }
@@ -121,7 +124,7 @@ class ConfigReader {
 
   void zero_stage(std::int64_t stage) {
     job_.set_number("zero_optimization.stage", stage);
-    job_.plan.zero = stage;
+    job_.set_number("plan.zero", stage);
   }
   void no_zero_stage() {
     job_.report.assumed.push_back(
@@ -145,9 +148,9 @@ class ConfigReader {
     const bool optimizer = in_host_memory(zero, "offload_optimizer") || old_offload(zero);
     const bool parameters = in_host_memory(zero, "offload_param");
     if (parameters) {
-      job_.plan.offload = Offload::optimizer_params;
+      job_.set("plan.offload", "optimizer+params");
     } else if (optimizer) {
-      job_.plan.offload = Offload::optimizer;
+      job_.set("plan.offload", "optimizer");
     }
   }
 
@@ -159,7 +162,7 @@ class ConfigReader {
       const auto flag = section.find(key);
       return flag && flag->boolean();
     };
-    if (is_set("partition_activations")) job_.plan.distribute_saved_activations = true;
+    if (is_set("partition_activations")) job_.set_flag("plan.distribute_saved_activations");
     if (is_set("cpu_checkpointing")) {
       job_.report.left_out.push_back(
           "activation_checkpointing.cpu_checkpointing: not modelled; predicted as without it");
@@ -186,7 +189,7 @@ class ConfigReader {
 
   std::string file_;
   Cursor root_;
-  ImportedJob& job_;
+  Facts& job_;
 };
 
 }  // namespace
@@ -204,7 +207,7 @@ bool is_deepspeed_config(const Document& document) {
   return false;
 }
 
-void read_deepspeed_config(const Document& document, ImportedJob& job) {
+void read_deepspeed_config(const Document& document, Facts& job) {
   ConfigReader(document, job).read();
   document.finish();
   job.report.read.push_back(document.file() + ": DeepSpeed config");

@@ -127,7 +127,7 @@ Family read_family(const std::string& type, const std::string& words) {
   constexpr const char* kKinds[] = {"model.mlp=", "model.position=", "model.norm="};
   Family family;
   family.type = type;
-  ImportedJob job;
+  Facts job;
   std::istringstream in(words);
   std::size_t kinds = 0;
   for (std::string word; in >> word;) {
@@ -140,7 +140,7 @@ Family read_family(const std::string& type, const std::string& words) {
     }
     (void)assign(word.substr(0, word.find('=')), word.substr(word.find('=') + 1), job);
   }
-  family.usual = job.model;
+  family.usual = model_of(job);
   return family;
 }
 
@@ -238,7 +238,7 @@ void check_value(const Cursor& value, const std::string& name, const Rule& rule)
     if (one.value[behind] != '}' && one.value[behind] != ':') continue;  // a longer name
     const bool alone = at == 0 && one.value.find('}') + 1 == one.value.size();
     if (!alone && !json.is_number_integer()) value.problem("expected a whole number");
-    ImportedJob scratch;
+    Facts scratch;
     const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
     if (alone && !assign(one.field, text, scratch)) {
       value.problem(fmt::format("{} is no value of {}", printable(text), one.field));
@@ -248,7 +248,7 @@ void check_value(const Cursor& value, const std::string& name, const Rule& rule)
 
 /// Notes what rules of families ask for: scalars of the config and of its sections, by their names
 /// (`config.attn_config.alibi`). Keys that the family's rules name count as read.
-void note_config(Fields& fields, const std::vector<Rule>& rules, ImportedJob& job) {
+void note_config(Fields& fields, const std::vector<Rule>& rules, Facts& job) {
   const auto note = [&](const std::string& name, const Cursor& cursor) {
     const nlohmann::json& value = cursor.json();
     if (value.is_null()) return;
@@ -275,7 +275,7 @@ void note_config(Fields& fields, const std::vector<Rule>& rules, ImportedJob& jo
 }
 
 /// Follows what a family's class does otherwise than others.
-void follow_family(Fields& fields, const Family& family, ImportedJob& job) {
+void follow_family(Fields& fields, const Family& family, Facts& job) {
   const std::string step = "family " + family.type;
   const std::vector<Rule>* const rules = find_name(job.names->rules, step);
   if (rules == nullptr) return;
@@ -348,22 +348,22 @@ std::optional<std::int64_t> tower_parameters(const Cursor& vision) {
 
 /// Reports parts of the config that are not priced. A vision tower is counted where its sizes are
 /// known.
-void leave_out(const Cursor& root, ImportedModel& model, ImportReport& report) {
+void leave_out(const Cursor& root, Facts& job) {
   if (const auto thinker = root.find("thinker_config"); thinker && thinker->is_object()) {
-    leave_out(*thinker, model, report);
+    leave_out(*thinker, job);
   }
   for (const char* key : {"audio_config", "speech_config", "vit_config", "talker_config"}) {
     const auto tower = root.find(key);
     if (!tower || !tower->is_object()) continue;
     (void)tower->members();
-    report.left_out.push_back(fmt::format("{}: the language model alone is predicted", key));
+    job.report.left_out.push_back(fmt::format("{}: the language model alone is predicted", key));
   }
   const auto vision = root.find("vision_config");
   if (!vision) return;
   const std::int64_t tower = vision->is_object() ? tower_parameters(*vision).value_or(0) : 0;
   if (vision->is_object()) (void)vision->members();  // the others say nothing here
-  if (tower > 0) model.mixers["other_parameters"] = std::to_string(tower);
-  report.left_out.push_back(
+  if (tower > 0) job.set(kMixers + "other_parameters", std::to_string(tower));
+  job.report.left_out.push_back(
       tower > 0
           ? fmt::format("vision_config: of the tower its {} parameters count alone, no work", tower)
           : "vision_config: the language model alone is predicted");
@@ -429,8 +429,8 @@ class ModelReader {
   bool listed_{};  ///< whether a list says which layers have experts
 };
 
-void read_model(Fields& fields, const Family& family, ImportedJob& job) {
-  ImportedModel& model = job.model = family.usual;
+void read_model(Fields& fields, const Family& family, Facts& job) {
+  ImportedModel model = family.usual;
   ModelReader(fields, family, *job.names).read(model);
   if (!model.max_positions) {
     model.max_positions = kDefaultPositions;
@@ -451,6 +451,7 @@ void read_model(Fields& fields, const Family& family, ImportedJob& job) {
   if (!experts.count) experts.shared_gate.reset();
   read_spans(fields, family, model, job.report);
   read_mixer_fields(fields.root().json(), family.type, job.names->mixer_keys, model, fields.used());
+  set_model(model, job);
   follow_family(fields, family, job);
 }
 
@@ -473,7 +474,7 @@ bool is_hugging_face_config(const Document& document) {
   return has("n_embd") || has("d_model") || has("hidden_size");
 }
 
-void read_hugging_face_config(const Document& document, ImportedJob& job) {
+void read_hugging_face_config(const Document& document, Facts& job) {
   const std::string& file = document.file();
   Fields fields(language_model(document.root()));
   const auto type_field = fields.find({"model_type"});
@@ -482,16 +483,17 @@ void read_hugging_face_config(const Document& document, ImportedJob& job) {
   }
   const std::string type = type_field->text();
   const Family family = family_of(*job.names, file, fields.root(), type);
+  const OriginScope from(job, {Sureness::stated, file, "the family " + type + " and its keys"});
   read_model(fields, family, job);
-  ImportedModel& model = job.model;
   const auto path = fields.find({"_name_or_path"});
-  model.name = path && path->is_text() && !path->text().empty() ? path->text() : type;
-  leave_out(document.root(), model, job.report);
-  if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != model.hidden) {
+  job.set("model.name", path && path->is_text() && !path->text().empty() ? path->text() : type);
+  leave_out(document.root(), job);
+  const auto hidden = job.value("model.hidden_size");
+  if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != hidden) {
     throw InputError(
         fmt::format("{}: /word_embed_proj_dim: {}, but hidden_size is {}; prequel prices no such "
                     "projection, and predicts without the key",
-                    file, *width, *model.hidden));
+                    file, *width, *hidden));
   }
   const auto ignored = fields.unused();
   for (const std::string& key : ignored) {

@@ -16,13 +16,13 @@ bool is_deepspeed_config(const Document& document);
 
 /// Reads batch sizes, ZeRO stage, offload and precision into `job`; what is "auto" stays as other
 /// files say it. Throws InputError for values of the wrong type or range, and for two precisions.
-void read_deepspeed_config(const Document& document, ImportedJob& job);
+void read_deepspeed_config(const Document& document, Facts& job);
 
 /// Tests whether the JSON looks like such a file: `model_type` or a width under one of its names.
 bool is_hugging_face_config(const Document& document);
 
 /// Reads the model into `job`. Throws InputError for families that data/import/families.json has
 /// not, and for values that make no model.
-void read_hugging_face_config(const Document& document, ImportedJob& job);
+void read_hugging_face_config(const Document& document, Facts& job);
 
 }  // namespace prequel

@@ -63,7 +63,7 @@ void collect(const toml::node& node, const std::string& path, const ForeignNames
 
 }  // namespace
 
-void read_toml_config(const std::string& file, std::string_view text, ImportedJob& job) {
+void read_toml_config(const std::string& file, std::string_view text, Facts& job) {
   if (text.size() > kLongestText) throw InputError(file + ": TOML of over 1 MiB");
   ConfigValues values;
   try {

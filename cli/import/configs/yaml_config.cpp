@@ -20,7 +20,7 @@ constexpr std::size_t kLongestYaml = 1u << 20;
 
 class Reader {
  public:
-  Reader(std::string file, ImportedJob& job)
+  Reader(std::string file, Facts& job)
       : file_(std::move(file)), job_(job), budget_(file_ + ": YAML") {}
 
   void read(std::string_view text) {
@@ -130,7 +130,7 @@ class Reader {
   }
 
   std::string file_;
-  ImportedJob& job_;
+  Facts& job_;
   ConfigValues values_;
   std::vector<std::string> words_;
   WalkBudget budget_;
@@ -253,7 +253,7 @@ std::string commands_of_yaml(const std::string& file, std::string_view text) {
   return found.variables + found.commands;
 }
 
-void read_yaml_config(const std::string& file, std::string_view text, ImportedJob& job) {
+void read_yaml_config(const std::string& file, std::string_view text, Facts& job) {
   Reader(file, job).read(text);
   if (is_neox_config(text)) {  // GPT-NeoX has no other
     job.set_flag("deepspeed");

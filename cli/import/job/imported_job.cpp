@@ -1,7 +1,7 @@
 #include "cli/import/job/imported_job.hpp"
 
-#include <algorithm>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -16,10 +16,6 @@ namespace prequel {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
-                                        "--pipeline-model-parallel-size", "--context-parallel-size",
-                                        "--ds-sequence-parallel-size"};
 
 /// Keys of the model file that have no field here.
 bool is_mixer_key(std::string_view key) {
@@ -42,6 +38,11 @@ void put(Json& json, const char* key, const std::optional<T>& value) {
   } else {
     json[key] = *value;
   }
+}
+
+template <class T>
+void read_named(const Facts& facts, std::string_view name, std::optional<T>& value) {
+  if (facts.says(name)) read_fact(facts.text(name), value);
 }
 
 template <class T>
@@ -90,50 +91,6 @@ std::string text_of(const Json& json) {
 
 }  // namespace
 
-const std::string& Facts::text(std::string_view name) const {
-  static const std::string none;
-  const std::string* const found = find_name(facts_, name);
-  return found == nullptr ? none : *found;
-}
-
-std::optional<std::int64_t> Facts::value(std::string_view name) const {
-  const std::string* const found = find_name(facts_, name);
-  return found == nullptr ? std::nullopt : std::optional<std::int64_t>(parse_integer(*found));
-}
-
-std::optional<bool> Facts::flag(std::string_view name) const {
-  return says(name) ? std::optional(text(name) == "true") : std::nullopt;
-}
-
-void Facts::set(const std::string& name, std::string text) {
-  if (text.empty()) return drop(name);
-  facts_[name] = std::move(text);
-}
-
-void Facts::set_number(const std::string& name, std::optional<std::int64_t> number) {
-  number ? set(name, std::to_string(*number)) : drop(name);
-}
-
-void Facts::drop_all(std::string_view begin) {
-  std::erase_if(facts_, [&](const auto& one) { return one.first.starts_with(begin); });
-}
-
-bool ImportedJob::is_of(std::string_view framework) const {
-  if (says(fmt::format("mark.of.{}", framework))) return true;
-  const auto found = names->frameworks.find(framework);
-  return found != names->frameworks.end() &&
-         std::ranges::any_of(found->second.flags,
-                             [&](const std::string& flag) { return says(flag); });
-}
-
-std::string ImportedJob::unresolved_degrees() const {
-  std::string flags;
-  for (const char* flag : kDegreeFlags) {
-    if (says(std::string("open.") + flag)) flags += (flags.empty() ? "" : ", ") + std::string(flag);
-  }
-  return flags;
-}
-
 void count_parameters(ImportedJob& job) {
   if (!is_whole(job.model)) return;
   const nlohmann::json json(model_object(job.model, "import"));
@@ -142,7 +99,7 @@ void count_parameters(ImportedJob& job) {
   if (model.has_experts()) job.report.active_parameters = active_parameters(model);
 }
 
-std::vector<SoftwareField> software_fields(const ImportedJob& job) {
+std::vector<SoftwareField> software_fields(const Facts& job) {
   std::vector<SoftwareField> fields;
   if (job.says("launch")) fields.push_back({"software.launch", job.text("launch")});
   if (job.says("keeps_gathers")) {
@@ -164,14 +121,56 @@ ImportedModel imported_model(const Document& file) {
   return model;
 }
 
-void take_what_is_missing(const ImportedModel& known, ImportedModel& model) {
-  const nlohmann::json json(model_object(known, ""));
-  const auto fill = [&](const char* key, auto& value) {
-    if (!value) take(json, key, value);
+void set_model(const ImportedModel& model, Facts& facts) {
+  facts.drop_all("model.");
+  facts.drop_all(kMixers);
+  facts.set("model.name", model.name);
+  const auto write = [&](const char* key, const auto& value) {
+    if (value) facts.set(fmt::format("model.{}", key), fact_text(*value));
   };
-  each_model_field(model, fill);
-  if (model.mixers.empty()) model.mixers = known.mixers;
-  if (!model.layers) model.layers = known.layers;  // which letters tell, too
+  each_model_field(model, write);
+  for (const auto& [key, value] : model.mixers) facts.set(kMixers + key, value);
+}
+
+void take_what_is_missing(ImportedModel known, Facts& facts) {
+  if (known.experts.count.value_or(0) < 2) known.experts = {};
+  const auto fill = [&](const char* key, const auto& value) {
+    const std::string field = fmt::format("model.{}", key);
+    if (value && !facts.says(field)) facts.set(field, fact_text(*value));
+  };
+  each_model_field(known, fill);
+  if (!facts.with(kMixers).empty()) return;
+  for (const auto& [key, value] : known.mixers) facts.set(kMixers + key, value);
+}
+
+ImportedModel model_of(const Facts& facts) {
+  ImportedModel model;
+  model.name = facts.text("model.name");
+  each_model_field(model, [&](const char* key, auto& value) {
+    read_named(facts, fmt::format("model.{}", key), value);
+  });
+  for (const auto& [name, fact] : facts.with(kMixers)) {
+    model.mixers.emplace(name.substr(kMixers.size()), fact.text);
+  }
+  return model;
+}
+
+PlanRequest plan_of(const Facts& facts) {
+  PlanRequest plan;
+  each_axis([&](const auto& axis) {
+    read_named(facts, fmt::format("plan.{}", axis.name), axis.of(plan));
+  });
+  return plan;
+}
+
+ImportedJob resolve(Facts facts) {
+  ImportedJob job;
+  job.model = model_of(facts);
+  job.plan = plan_of(facts);
+  read_named(facts, "cluster", job.cluster);
+  read_named(facts, "software", job.software);
+  static_cast<Facts&>(job) = std::move(facts);
+  return job;
 }
 
 std::string model_json(const ImportedModel& model, const std::string& origin) {
@@ -188,27 +187,6 @@ std::string job_json(const ImportedJob& job, const std::string& origin) {
   put(json, "software", job.software);
   json["plan"] = plan_object(job.plan);
   return text_of(json);
-}
-
-std::string report_text(const ImportReport& report) {
-  std::string text;
-  for (const std::string& line : report.read) text += fmt::format("read: {}\n", line);
-  if (report.parameters) {
-    text += fmt::format("parameters: {:.4g} billion ({}){}\n",
-                        static_cast<double>(*report.parameters) * 1e-9, *report.parameters,
-                        report.active_parameters
-                            ? fmt::format(", of which a token passes {:.4g} billion",
-                                          static_cast<double>(*report.active_parameters) * 1e-9)
-                            : "");
-  }
-  for (const std::string& line : report.assumed) text += fmt::format("assumed: {}\n", line);
-  for (const std::string& line : report.left_out) text += fmt::format("left out: {}\n", line);
-  if (report.ignored.empty()) return text;
-  std::string names;
-  for (const std::string& name : report.ignored) {
-    names += (names.empty() ? "" : ", ") + printable(name, 80);
-  }
-  return text + fmt::format("ignored: {}\n", names);
 }
 
 }  // namespace prequel

@@ -2,32 +2,20 @@
 
 /// Contents of other tools' files about a training job, as prequel reads them.
 
-#include <array>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
-#include <utility>
+#include <type_traits>
 #include <vector>
 
-#include "cli/import/job/foreign_names.hpp"
+#include "cli/import/job/facts.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/plan/plan.hpp"
 #include "models/shape/transformer.hpp"
 #include "models/stack/software.hpp"
 
 namespace prequel {
-
-/// The report of an import: what was read, what prequel assumed though no file says it, what was
-/// measured or would change the prediction but is not used, and the names of all else that was
-/// passed over.
-struct ImportReport {
-  std::vector<std::string> read, assumed, left_out, ignored;
-  /// The model's parameters, where its shape is known whole: all, and those that a token passes.
-  std::optional<std::int64_t> parameters, active_parameters;
-};
 
 /// Experts in the place of MLPs, as `Experts` has them; what is empty was not said.
 struct ImportedExperts {
@@ -58,93 +46,52 @@ struct ImportedModel {
   ImportedLatent latent;
   /// Mixers that are no plain attention: keys of the model file and their values as JSON.
   std::map<std::string, std::string> mixers;
-  std::string spec;  ///< where Megatron finds its layers: a module, and a name in it
 };
 
-/// A value whose flag or key is not known, and the field that its name is of.
-struct Guess {
-  std::string field, value;
-  bool number{};     ///< a whole number, which knows what it is of better than a switch or a word
-  std::string said;  ///< flag and value
-  std::string told;  ///< for messages: `layers 24: --my-layers`
-};
-
-/// Words of the files by name: flags and keys as they are spelt (switches as 1), fields of a job
-/// that are neither of its plan nor of its model (`devices_per_node`), marks of the programs that
-/// wrote the files (`mark.fully_sharded`), flags whose value only a run would tell
-/// (`open.--nnodes`), and what rules ask of the user and the stack (`user.plan.tp`, `stack.name`).
-class Facts {
- public:
-  [[nodiscard]] bool says(std::string_view name) const { return facts_.find(name) != facts_.end(); }
-  /// Returns the text of a fact; an empty one where nothing says it.
-  [[nodiscard]] const std::string& text(std::string_view name) const;
-  [[nodiscard]] std::optional<std::int64_t> value(std::string_view name) const;
-  [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
-  [[nodiscard]] const auto& all() const { return facts_; }
-
-  /// Sets a text; an empty one takes it back.
-  void set(const std::string& name, std::string text);
-  void set_flag(const std::string& name, bool is = true) { set(name, is ? "true" : "false"); }
-  /// Sets a number; nothing takes it back.
-  void set_number(const std::string& name, std::optional<std::int64_t> number);
-  /// Notes that a flag is there, unless its value is known.
-  void note(const std::string& flag) { facts_.try_emplace(flag, "1"); }
-  void drop(const std::string& name) { facts_.erase(name); }
-  /// Drops all whose names begin so.
-  void drop_all(std::string_view begin);
-
- private:
-  std::map<std::string, std::string, std::less<>> facts_;
-};
-
-/// How likely a text names the model that is trained.
-enum class ClueRank : std::uint8_t {
-  named,
-  flag,  ///< whose name is of models or checkpoints
-  configuration,
-  variable,
-  program,
-  word,
-  tokenizer,
-  file
-};
-
-/// A text in which a model may be named that nothing else says.
-struct ImportedClue {
-  ClueRank rank{};
-  std::string what;  ///< for messages: a flag, a variable
-  std::string text;
-  bool names_models{};  ///< as `ModelClue` has it
-};
-
-/// A job as far as the files read so far say it; a file read later overrides.
+/// A job as its facts have it.
 struct ImportedJob : Facts {
-  /// Names of other programs for what is read; empty: prequel's alone.
-  std::shared_ptr<const ForeignNames> names = ForeignNames::none();
   ImportedModel model;
   PlanRequest plan;
-  std::optional<std::string> cluster, software;  ///< names that the user gave
-  /// Settings that a command line makes in configurations, by the path of the value.
-  std::map<std::string, std::string> settings;
-  std::map<std::string, std::string> script_flags;  ///< of scripts, which go over values so named
-  std::map<std::string, std::string> environment;   ///< that the user gives
-  std::vector<ImportedClue> model_clues;
-  /// Values of flags that are not known, whose names tell what they are; they count where none
-  /// that is known says the same.
-  std::vector<Guess> guesses;
-  std::vector<std::string> tokenizer;  ///< what names it: its files, then its type
-  /// Words of a template and what `sed` puts in their place: a script fills its config so.
-  std::vector<std::pair<std::string, std::string>> substitutions;
-  /// Paths of configurations, as scripts and other configurations name them.
-  std::vector<std::string> files_named;
-  std::vector<std::string> bases_named;  ///< and of those that they extend
-  ImportReport report;
-
-  /// Tests whether the files are of this framework: a data file in data/import/.
-  [[nodiscard]] bool is_of(std::string_view framework) const;
-  /// Returns the unresolved flags that dp follows from; empty where all are known.
-  [[nodiscard]] std::string unresolved_degrees() const;
+  std::optional<std::string> cluster, software;
 };
+ImportedJob resolve(Facts facts);
+
+/// Returns the model, and the plan, as facts have them so far.
+ImportedModel model_of(const Facts& facts);
+PlanRequest plan_of(const Facts& facts);
+
+/// Returns a value of a plan or a model as facts hold it.
+template <class Value>
+std::string fact_text(const Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "true" : "false";
+  } else {
+    return cell_of(value);
+  }
+}
+
+/// Reads what was written so; nothing where it is no such value.
+template <class Value>
+void read_fact(const std::string& text, std::optional<Value>& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    value = text == "true";
+  } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+    value = parse_integer(text);
+  } else if constexpr (std::is_same_v<Value, double>) {
+    value = parse_number(text);
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    value = text;
+  } else if constexpr (std::is_enum_v<Value>) {
+    value = named<Value>(text);
+  } else {
+    value = of_cell(text, Domain<Value>{});
+  }
+}
+
+/// Puts a model in the place of what facts have of theirs.
+void set_model(const ImportedModel& model, Facts& facts);
+/// Fills what facts lack of a model's shape with what this one says.
+void take_what_is_missing(ImportedModel known, Facts& facts);
 
 /// Counts the parameters where enough of the model's shape is known. Throws InputError when it
 /// contradicts itself.
@@ -155,12 +102,10 @@ void count_parameters(ImportedJob& job);
 struct SoftwareField {
   std::string path, value;  ///< software.launch, blocking
 };
-std::vector<SoftwareField> software_fields(const ImportedJob& job);
+std::vector<SoftwareField> software_fields(const Facts& job);
 
 /// Reads a `prequel/model/1` file. Throws InputError.
 ImportedModel imported_model(const Document& file);
-/// Fills what a model's shape lacks with what another one says.
-void take_what_is_missing(const ImportedModel& known, ImportedModel& model);
 /// The `prequel/model/1` object. Throws InputError when what is said contradicts itself.
 std::string model_json(const ImportedModel& model, const std::string& origin);
 /// The `prequel/job/1` file of a completed job; `origin` names the files it was made from.

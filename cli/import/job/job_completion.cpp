@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -23,24 +24,23 @@ constexpr std::int64_t kMostStages = 1LL << 20;
 
 /// Counts the chunks of a layout in letters, or writes one for first and last stages with layers of
 /// their own: the others share the rest.
-void complete_layout(ImportedJob& job) {
-  PlanRequest& plan = job.plan;
-  const std::int64_t stages = std::min(plan.pp.value_or(1), kMostStages);
-  if (plan.layout) {
-    const auto read = parse_layout(*plan.layout);
+void complete_layout(Facts& job) {
+  const std::int64_t stages = std::min(job.value("plan.pp").value_or(1), kMostStages);
+  if (job.says("plan.layout")) {
+    const auto read = parse_layout(job.text("plan.layout"));
     const auto* chunks = std::get_if<std::vector<LayoutChunk>>(&read);
     const bool whole = chunks != nullptr && stages > 0 && std::ssize(*chunks) % stages == 0;
-    if (whole && !plan.vpp) plan.vpp = std::ssize(*chunks) / stages;
+    if (whole && !job.says("plan.vpp")) job.set_number("plan.vpp", std::ssize(*chunks) / stages);
     return;
   }
   if (!job.value("first_stage_layers") && !job.value("last_stage_layers")) return;
   const std::int64_t ends =
       (job.value("first_stage_layers") ? 1 : 0) + (job.value("last_stage_layers") ? 1 : 0);
-  const std::int64_t left = job.model.layers.value_or(0) -
+  const std::int64_t left = job.value("model.num_hidden_layers").value_or(0) -
                             job.value("first_stage_layers").value_or(0) -
                             job.value("last_stage_layers").value_or(0);
   const std::int64_t others = stages - ends;
-  const bool chunked = plan.vpp.value_or(1) > 1 || job.value("layers_per_chunk");
+  const bool chunked = job.value("plan.vpp").value_or(1) > 1 || job.value("layers_per_chunk");
   if (chunked || stages < 2 || others < 1 || stages > 1024 || left < others || left % others != 0) {
     job.report.left_out.emplace_back(
         "--decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: predicted with "
@@ -55,30 +55,29 @@ void complete_layout(ImportedJob& job) {
     if (stage > 0) layout += '|';
     layout += fmt::format("t*{}", own.value_or(left / others));
   }
-  const std::int64_t more = job.model.next_token_layers.value_or(0);
+  const std::int64_t more = job.value("model.num_nextn_predict_layers").value_or(0);
   if (more > 0) layout += fmt::format("m*{}", more);
-  plan.layout = layout + "L";
+  job.set("plan.layout", layout + "L");
 }
 
 /// Instances of the optimizer hold all of its states each: a node, where there are as many of them.
-void complete_instances(ImportedJob& job) {
+void complete_instances(Facts& job) {
   if (job.value("optimizer_instances").value_or(1) == 1) return;
-  PlanRequest& plan = job.plan;
   Plan asked;
-  asked.tp = plan.tp.value_or(1);
-  asked.pp = plan.pp.value_or(1);
-  asked.cp = plan.cp.value_or(1);
-  asked.dp = plan.dp.value_or(0);
-  asked.nodes = plan.nodes.value_or(0);
+  asked.tp = job.value("plan.tp").value_or(1);
+  asked.pp = job.value("plan.pp").value_or(1);
+  asked.cp = job.value("plan.cp").value_or(1);
+  asked.dp = job.value("plan.dp").value_or(0);
+  asked.nodes = job.value("plan.nodes").value_or(0);
   asked.gpus = job.value("devices").value_or(0);
   asked.sharding_group = ShardingGroup::node;
   const bool known = asked.dp > 0 && asked.nodes > 0 && asked.gpus > 0 && asked.tp > 0 &&
                      asked.dp < kMostBatch && asked.cp < kMostStages;
   if (known &&
       shard_groups(asked, GroupAxis::data).copies.size == job.value("optimizer_instances")) {
-    plan.sharding_group = ShardingGroup::node;
+    job.set("plan.sharding_group", "node");
   } else {
-    plan.sharding_group = ShardingGroup::all;
+    job.set("plan.sharding_group", "all");
     job.report.left_out.push_back(fmt::format(
         "{} groups that each hold all states: predicted with states sharded over all ranks",
         *job.value("optimizer_instances")));
@@ -86,11 +85,12 @@ void complete_instances(ImportedJob& job) {
 }
 
 /// A specification of hybrid layers says of which kinds they are, not where they stand.
-void expect_pattern(const ImportedModel& model) {
-  if (model.mixers.contains("layers_pattern")) return;
+void expect_pattern(const Facts& job) {
+  if (job.says(kMixers + "layers_pattern")) return;
+  const std::string& spec = job.text("model.spec");
   for (const std::string_view kind : {"mamba", "hybrid"}) {
-    if (model.spec.find(kind) == std::string::npos) continue;
-    throw InputError("--spec " + printable(model.spec) +
+    if (spec.find(kind) == std::string::npos) continue;
+    throw InputError("--spec " + printable(spec) +
                      ": is of hybrid layers whose pattern no flag gives; --hybrid-layer-pattern "
                      "would do");
   }
@@ -98,8 +98,8 @@ void expect_pattern(const ImportedModel& model) {
 
 }  // namespace
 
-void complete(ImportedJob& job) {
-  expect_pattern(job.model);
+void complete(Facts& job) {
+  expect_pattern(job);
   for (const char* step : {"devices", "degrees", "devices"}) follow_rules(step, job);
   complete_layout(job);
   follow_rules("chunks", job);
@@ -127,7 +127,7 @@ std::string divisors(std::int64_t whole) {
 }
 
 /// Tests whether stages may hold different numbers of layers, as the script lays them out itself.
-bool has_uneven_stages(const ImportedJob& job) {
+bool has_uneven_stages(const Facts& job) {
   return job.says("--decoder-first-pipeline-num-layers") ||
          job.says("--decoder-last-pipeline-num-layers") ||
          job.says("--pipeline-model-parallel-layout");
@@ -135,7 +135,7 @@ bool has_uneven_stages(const ImportedJob& job) {
 
 class Contradictions {
  public:
-  explicit Contradictions(const ImportedJob& job) : job_(job), plan_(job.plan) {}
+  explicit Contradictions(const Facts& job) : job_(job), plan_(plan_of(job)) {}
 
   std::vector<std::string> find() {
     problems_ = lines_of_rules("sizes that differ", job_);
@@ -217,8 +217,8 @@ class Contradictions {
   }
 
   void check_chunk(std::string_view flag, std::int64_t value) {
-    if (job_.says("deepspeed") || !job_.model.layers || has_uneven_stages(job_) ||
-        job_.says("open.--pipeline-model-parallel-size")) {
+    if (job_.says("deepspeed") || !job_.says("model.num_hidden_layers") ||
+        has_uneven_stages(job_) || job_.says("open.--pipeline-model-parallel-size")) {
       return;
     }
     const std::int64_t stages = plan_.pp.value_or(1);
@@ -230,7 +230,8 @@ class Contradictions {
       return;
     }
     const std::int64_t units = job_.value("pipeline_units").value_or(0);
-    const std::string_view counted = units > *job_.model.layers ? " (with embedding and head)" : "";
+    const std::string_view counted =
+        units > job_.value("model.num_hidden_layers") ? " (with embedding and head)" : "";
     if (units % stages != 0) {
       problem(fmt::format("{} {}: {} layers{} are not a multiple of pp {}, which Megatron refuses",
                           flag, value, units, counted, stages));
@@ -244,14 +245,14 @@ class Contradictions {
                     flag, value, stage, counted, units, stages, divisors(stage)));
   }
 
-  const ImportedJob& job_;
-  const PlanRequest& plan_;
+  const Facts& job_;
+  PlanRequest plan_;
   std::vector<std::string> problems_;
 };
 
 }  // namespace
 
-void refuse_contradictions(const ImportedJob& job, const std::string& origin) {
+void refuse_contradictions(const Facts& job, const std::string& origin) {
   std::vector<std::string> problems = Contradictions(job).find();
   if (problems.empty()) return;
   for (std::string& text : problems) text = origin + ": " + text;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -21,69 +22,6 @@ namespace {
 
 using How = Assignment::How;
 
-/// Facts that data files may set, by what they hold.
-constexpr std::string_view kNumbers =
-    " batch_size batch_tokens devices devices_per_node devices_per_task extra_vocab ffn_halves "
-    "ffn_multiple ffn_ratio first_stage_layers gradient_accumulation_steps idle_layers idle_of "
-    "last_stage_layers layers_per_chunk mark.sharding_strategy maxtext.all maxtext.between "
-    "maxtext.copies maxtext.inside maxtext.ranks maxtext.shards model_parallel "
-    "optimizer_instances padded_vocab pipeline_units query_groups sharding_ranks shared_experts "
-    "tasks tasks_per_node torchtitan.chunks torchtitan.layers_per_stage torchtitan.local_batch "
-    "torchtitan.micro_batch torchtitan.micro_batches torchtitan.replicate torchtitan.shard "
-    "vocab_multiple ";
-constexpr std::string_view kSwitches =
-    " deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
-    "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
-    "mark.reinforced mark.sparse_core mark.unpacked maxtext.open megatron_core narrowed_mlp "
-    "pipelines "
-    "recomputes_first_layers script shape_by_name yaml_config ";
-constexpr std::string_view kTexts =
-    " accelerate_file batch_flag beside_word deepspeed_config_file expert_layers ffn_scale "
-    "launch model_named overlap_word torchtitan.family torchtitan.flavour yaml_config_file ";
-constexpr std::string_view kFormats = " config_precision moments.first moments.second ";
-
-/// Tests whether a name is among names between blanks.
-bool has(std::string_view names, std::string_view name) {
-  return names.find(fmt::format(" {} ", name)) != std::string_view::npos;
-}
-
-/// Calls `visit` with the field of that name; false where no job has one.
-template <class Job, class Visit>
-bool with_field(Job& job, std::string_view path, const Visit& visit) {
-  constexpr std::string_view kPlan = "plan.";
-  constexpr std::string_view kModel = "model.";
-  bool found = false;
-  std::string_view rest = path;
-  const auto try_one = [&](std::string_view name, auto& field) {
-    if (found || name != rest) return;
-    found = true;
-    visit(field);
-  };
-  if (path.starts_with(kPlan)) {
-    rest.remove_prefix(kPlan.size());
-    each_axis([&](const auto& axis) { try_one(axis.name, axis.of(job.plan)); });
-  } else if (path.starts_with(kModel)) {
-    rest.remove_prefix(kModel.size());
-    each_model_field(job.model, try_one);
-  } else {
-    try_one("software", job.software);
-    try_one("files_named", job.files_named);
-    try_one("tokenizer", job.tokenizer);
-  }
-  return found;
-}
-
-/// Returns the whole number of the plan or the model of that name; null where there is none.
-template <class Job>
-auto with_number(std::string_view field, Job& job) {
-  using Count = std::optional<std::int64_t>;
-  std::conditional_t<std::is_const_v<Job>, const Count, Count>* found = nullptr;
-  (void)with_field(job, field, [&](auto& one) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(one)>, Count>) found = &one;
-  });
-  return found;
-}
-
 /// Reads a whole number, or arithmetic that yields one: the shell's, or Python's with `int(…)`.
 std::optional<std::int64_t> number(const std::string& text) {
   if (const auto plain = parse_integer(text)) return plain;
@@ -97,147 +35,195 @@ std::optional<std::int64_t> number(const std::string& text) {
 }
 
 template <class Value>
-std::optional<Value> value_of(const std::string& text) {
-  if constexpr (std::is_same_v<Value, bool>) {
-    if (text != "true" && text != "false") return std::nullopt;
-    return text == "true";
-  } else if constexpr (std::is_same_v<Value, std::int64_t>) {
-    return number(text);
-  } else if constexpr (std::is_same_v<Value, double>) {
-    return parse_number(text);
-  } else if constexpr (std::is_same_v<Value, std::string>) {
-    return text;
-  } else {
-    return named<Value>(text);
+std::optional<std::string> as_held(const std::string& text) {
+  std::optional<Value> value;
+  if constexpr (std::is_same_v<Value, std::int64_t>) {
+    value = number(text);
+  } else if (text == "true" || text == "false" || !std::is_same_v<Value, bool>) {
+    read_fact(text, value);
   }
+  return value ? std::optional(fact_text(*value)) : std::nullopt;
+}
+
+/// Returns the words of two lists; nothing of what has no words.
+template <class Value>
+std::optional<std::string> joined_words(const std::string& /*one*/, const std::string& /*other*/,
+                                        const Domain<Value>& /*domain*/) {
+  return std::nullopt;
+}
+template <Worded Enum>
+std::optional<std::string> joined_words(const std::string& one, const std::string& other,
+                                        const Domain<WordSet<Enum>>& domain) {
+  WordSet<Enum> all = of_cell(one, domain).value_or(WordSet<Enum>{});
+  const WordSet<Enum> more = of_cell(other, domain).value_or(WordSet<Enum>{});
+  for (const Enum word : all_of<Enum>()) {
+    if (more.has(word)) all.add(word);
+  }
+  return cell_of(all);
+}
+
+/// A field that a job can have.
+struct JobField {
+  /// Returns a value as facts hold it; nothing where the text is no such value.
+  std::optional<std::string> (*as_held)(const std::string& text);
+  /// Returns what is held with more words; nothing for fields that hold none.
+  std::optional<std::string> (*joined)(const std::string& held, const std::string& more);
+};
+template <class Value>
+constexpr JobField field_of() {
+  return {as_held<Value>, [](const std::string& held, const std::string& more) {
+            return joined_words(held, more, Domain<Value>{});
+          }};
+}
+
+using JobFields = std::map<std::string, JobField, std::less<>>;
+
+void add_fields(std::string_view names, const JobField& field, JobFields& fields) {
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(' '), names.size());
+    fields.emplace(names.substr(0, end), field);
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+}
+
+/// Returns fields of plans and models, and facts that data files may set, by what they hold.
+JobFields all_fields() {
+  JobFields fields;
+  each_axis([&](const auto& axis) {
+    using Value = std::remove_cvref_t<decltype(*axis.of(std::declval<PlanRequest&>()))>;
+    fields.emplace(fmt::format("plan.{}", axis.name), field_of<Value>());
+  });
+  ImportedModel model;
+  each_model_field(model, [&]<class Value>(const char* key, const std::optional<Value>& /*value*/) {
+    fields.emplace(fmt::format("model.{}", key), field_of<Value>());
+  });
+  add_fields(
+      "batch_size batch_tokens devices devices_per_node devices_per_task extra_vocab ffn_halves "
+      "ffn_multiple ffn_ratio first_stage_layers gradient_accumulation_steps idle_layers idle_of "
+      "last_stage_layers layers_per_chunk mark.sharding_strategy maxtext.all maxtext.between "
+      "maxtext.copies maxtext.inside maxtext.ranks maxtext.shards model_parallel "
+      "optimizer_instances padded_vocab pipeline_units query_groups sharding_ranks shared_experts "
+      "tasks tasks_per_node torchtitan.chunks torchtitan.layers_per_stage torchtitan.local_batch "
+      "torchtitan.micro_batch torchtitan.micro_batches torchtitan.replicate torchtitan.shard "
+      "vocab_multiple",
+      field_of<std::int64_t>(), fields);
+  add_fields(
+      "deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
+      "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
+      "mark.reinforced mark.sparse_core mark.stage_by_name mark.unpacked mark.variables "
+      "maxtext.open megatron_core "
+      "narrowed_mlp offload_by_name pipelines "
+      "recomputes_first_layers script shape_by_name yaml_config",
+      field_of<bool>(), fields);
+  add_fields(
+      "accelerate_file batch_flag beside_word cluster deepspeed_config_file expert_layers "
+      "ffn_scale "
+      "launch model_named overlap_word software torchtitan.family torchtitan.flavour "
+      "yaml_config_file",
+      field_of<std::string>(), fields);
+  add_fields("config_precision moments.first moments.second", field_of<Precision>(), fields);
+  fields.emplace("mark.flex_backend", field_of<Dispatcher>());
+  fields.emplace("graphed", field_of<GraphedModule>());
+  return fields;
+}
+
+/// Returns the field of that name; null where no job has one.
+const JobField* field_named(std::string_view name) {
+  static const JobFields fields = all_fields();
+  return find_name(fields, name);
+}
+
+/// Returns the same for what data files may set, too: flags, axes of MaxText and keys of
+/// configurations, whatever they are called.
+const JobField* settable_field(std::string_view name) {
+  static constexpr JobField kCount = field_of<std::int64_t>();
+  static constexpr JobField kText = field_of<std::string>();
+  if (name.starts_with("--") || name.ends_with("_parallelism")) return &kCount;
+  return name.starts_with("config.") ? &kText : field_named(name);
+}
+
+/// Returns the list of that name; null where no job has one.
+template <class Job>
+auto list_named(std::string_view name, Job& job) {
+  return name == "files_named" ? &job.files_named : name == "tokenizer" ? &job.tokenizer : nullptr;
 }
 
 constexpr std::string_view kTakenBack = "-";
-constexpr std::string_view kMixers = "mixers.";
 constexpr std::size_t kWhole = 1 << 12;  // bytes of a value
 
-template <class Value>
-bool set(std::optional<Value>& field, const Assignment& one) {
-  if (one.value == kTakenBack) return field.reset(), true;
-  const std::optional<Value> value = value_of<Value>(one.value);
-  if (!value) return false;
-  if (one.how == How::if_open && field) return true;
-  if constexpr (std::is_same_v<Value, std::int64_t>) {
-    if (one.how == How::at_least && field && *field >= *value) return true;
-  }
-  field = value;
-  return true;
-}
-template <Worded Enum>
-bool set(std::optional<WordSet<Enum>>& field, const Assignment& one) {
-  if (one.value == kTakenBack) return field.reset(), true;
-  const auto words = of_cell(one.value, Domain<WordSet<Enum>>{});
-  if (!words) return false;
-  if (one.how == How::if_open && field) return true;
-  if (one.how != How::add || !field) field.emplace();
-  for (const Enum word : all_of<Enum>()) {
-    if (words->has(word)) field->add(word);
-  }
-  return true;
-}
-/// A text that is set stands before those that are there, one that is added behind them.
-bool set(std::vector<std::string>& field, const Assignment& one) {
-  field.insert(one.how == How::add ? field.end() : field.begin(), one.value);
-  return true;
-}
-
 /// The format of products: a narrower one goes with a type for what is in neither, and stays.
-bool set_products(const std::string& word, ImportedJob& job) {
+bool set_products(const std::string& word, Facts& job) {
   const auto format = named<Precision>(word);
   if (!format) return false;
-  std::optional<Precision>& products = job.plan.precision;
-  const Precision said = products.value_or(Precision::fp32);
+  const Precision said = named<Precision>(job.text("plan.precision")).value_or(Precision::fp32);
   const bool narrower = is_quantized(*format) ? said == Precision::fp4 : is_quantized(said);
-  if (!narrower) products = format;
+  if (!narrower) job.set("plan.precision", word);
   return true;
 }
 
 /// Schedules that split the backward pass (arXiv 2401.10241), unless one in a V is said.
-bool set_split_backward(const std::string& word, ImportedJob& job) {
+bool set_split_backward(const std::string& word, Facts& job) {
   const auto schedule = named<Schedule>(word);
   if (!schedule) return false;
-  if (job.plan.schedule && traits(*job.plan.schedule).folded) return true;
-  job.plan.schedule = schedule;
-  if (traits(*schedule).folded) job.plan.vpp = 2;
+  const auto said = named<Schedule>(job.text("plan.schedule"));
+  if (said && traits(*said).folded) return true;
+  job.set("plan.schedule", word);
+  if (traits(*schedule).folded) job.set("plan.vpp", "2");
   return true;
 }
 
-bool set_trainer(const std::string& word, ImportedJob& job) {
+bool set_trainer(const std::string& word, Facts& job) {
   job.set_flag("mark.of." + word);
   return true;
 }
 
-/// Fields whose value takes more than one place.
+/// JobFields whose value takes more than one place.
 struct Computed {
   std::string_view name;
-  bool (*set)(const std::string& word, ImportedJob& job);
+  bool (*set)(const std::string& word, Facts& job);
 };
 constexpr Computed kComputed[] = {
     {"products", set_products}, {"split_backward", set_split_backward}, {"trainer", set_trainer}};
 
-/// Tests whether a fact is a whole number: those of flags and of axes of MaxText are.
-bool is_count(std::string_view name) {
-  return has(kNumbers, name) || name.starts_with("--") || name.ends_with("_parallelism");
-}
-
-/// Tests whether data files may give a fact this value.
-bool may_be(std::string_view name, const std::string& value) {
-  if (is_count(name)) return number(value).has_value();
-  if (has(kSwitches, name)) return value == "true" || value == "false";
-  if (has(kFormats, name)) return named<Precision>(value).has_value();
-  if (name == "mark.flex_backend") return named<Dispatcher>(value).has_value();
-  if (name == "graphed") return named<GraphedModule>(value).has_value();
-  return has(kTexts, name) || name.starts_with("config.");
-}
-
-bool set_fact(const Assignment& one, ImportedJob& job) {
-  if (one.how == How::if_open && job.says(one.field)) return true;
-  if (one.value == kTakenBack || one.value.empty()) {
-    one.field.ends_with(".*") ? job.drop_all(one.field.substr(0, one.field.size() - 1))
-                              : job.drop(one.field);
-    return may_be(one.field, one.value) || one.value == kTakenBack;
-  }
-  if (is_count(one.field)) {
-    const auto value = number(one.value);
-    if (value) job.set_number(one.field, value);
-    return value.has_value();
-  }
-  if (!may_be(one.field, one.value)) return false;
-  const bool counts = one.field.starts_with("config.") && one.value.starts_with('(');
-  const auto made = counts ? number(one.value) : std::nullopt;
-  made ? job.set_number(one.field, made) : job.set(one.field, one.value);
-  return true;
-}
-
 /// Sets the key of a mixer to JSON, or to what arithmetic yields.
-bool set_mixer(const Assignment& one, std::map<std::string, std::string>& mixers) {
-  const std::string key = one.field.substr(kMixers.size());
-  if (one.how == How::if_open && mixers.contains(key)) return true;
-  if (one.value == kTakenBack) return mixers.erase(key), true;
+bool set_mixer(const Assignment& one, Facts& job) {
   const auto size = number(one.value);
   const bool fails = !size && one.value.find_first_of("0123456789(") == 0;
-  if (!fails) mixers[key] = size ? std::to_string(*size) : one.value;
+  if (!fails) job.set(one.field, size ? std::to_string(*size) : one.value);
   return !fails;
 }
 
 }  // namespace
 
-bool assign(const Assignment& one, ImportedJob& job) {
-  const std::string_view path = one.field;
-  const auto* const computed = std::ranges::find(kComputed, path, &Computed::name);
+bool assign(const Assignment& one, Facts& job) {
+  const std::string& name = one.field;
+  const auto* const computed = std::ranges::find(kComputed, name, &Computed::name);
   if (computed != std::end(kComputed)) return computed->set(one.value, job);
-  if (path.starts_with(kMixers)) return set_mixer(one, job.model.mixers);
-  bool fits = false;
-  const bool field = with_field(job, path, [&](auto& known) { fits = set(known, one); });
-  return field ? fits : set_fact(one, job);
+  if (auto* const list = list_named(name, job)) {
+    list->insert(one.how == How::add ? list->end() : list->begin(), one.value);
+    return true;
+  }
+  if (one.value == kTakenBack) {
+    name.ends_with(".*") ? job.drop_all(name.substr(0, name.size() - 1)) : job.drop(name);
+    return true;
+  }
+  const bool keeps = one.how == How::if_open && job.says(name);
+  if (name.starts_with(kMixers)) return keeps || set_mixer(one, job);
+  const JobField* const field = settable_field(name);
+  auto value = field == nullptr ? std::nullopt : field->as_held(one.value);
+  if (!value || keeps) return value.has_value();
+  if (one.how == How::at_least && job.value(name) && *job.value(name) >= number(*value))
+    return true;
+  if (one.how == How::add && job.says(name)) {
+    value = field->joined(job.text(name), *value).value_or(*value);
+  }
+  const bool counts = name.starts_with("config.") && value->starts_with('(');
+  const auto made = counts ? number(*value) : std::nullopt;
+  job.set(name, made ? std::to_string(*made) : *value);
+  return true;
 }
 
-void take_effect(const Effect& effect, ImportedJob& job, const std::string& said) {
+void take_effect(const Effect& effect, Facts& job, const std::string& said) {
   for (const Assignment& one : effect) {
     (void)assign({one.field, one.how, one.value == "*" ? said : filled(one.value, job, kWhole)},
                  job);
@@ -247,7 +233,7 @@ void take_effect(const Effect& effect, ImportedJob& job, const std::string& said
 Effect read_effect(const Cursor& text) {
   Effect effect;
   const std::string all = text.text();
-  ImportedJob scratch;
+  Facts scratch;
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = std::min(all.find(' ', at), all.size());
     const std::string one = all.substr(at, end - at);
@@ -270,38 +256,25 @@ Effect read_effect(const Cursor& text) {
   return effect;
 }
 
-bool is_open(std::string_view field, const ImportedJob& job) {
-  bool open = (is_number(field) || has(kSwitches, field) || has(kTexts, field)) && !job.says(field);
-  (void)with_field(job, field, [&](const auto& one) {
-    if constexpr (requires { one.has_value(); }) open = !one.has_value();
-  });
-  return open;
+bool is_open(std::string_view field, const Facts& job) {
+  return field_named(field) != nullptr && !job.says(field);
 }
 
-std::optional<std::string> text_of(std::string_view name, const ImportedJob& job) {
-  std::optional<std::string> text;
-  const bool field = with_field(job, name, [&](const auto& one) {
-    if constexpr (std::is_same_v<decltype(one), const std::optional<bool>&>) {
-      if (one) text = *one ? "true" : "false";
-    } else if constexpr (requires { one.has_value(); }) {
-      if (one) text = cell_of(*one);
-    } else {
-      if (!one.empty()) text = one.front();
-    }
-  });
-  if (field) return text;
-  if (const std::string* fact = find_name(job.all(), name)) return *fact;
-  if (name.starts_with(kMixers)) {
-    const auto mixer = job.model.mixers.find(std::string(name.substr(kMixers.size())));
-    return mixer == job.model.mixers.end() ? std::nullopt : std::optional(mixer->second);
-  }
+std::optional<std::string> text_of(std::string_view name, const Facts& job) {
   constexpr std::string_view kOf = "of.";
-  return name.starts_with(kOf) && job.is_of(name.substr(kOf.size()))
-             ? std::optional<std::string>("true")
-             : std::nullopt;
+  constexpr std::string_view kName = ".name";
+  const auto* const list = list_named(name, job);
+  if (list != nullptr && !list->empty()) return list->front();
+  if (job.says(name)) return job.text(name);
+  if (name.ends_with(kName)) {
+    const std::string& path = job.text(name.substr(0, name.size() - kName.size()));
+    if (!path.empty()) return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  }
+  const bool is = name.starts_with(kOf) && job.is_of(name.substr(kOf.size()));
+  return is ? std::optional<std::string>("true") : std::nullopt;
 }
 
-std::string filled(std::string_view text, const ImportedJob& job, std::size_t limit) {
+std::string filled(std::string_view text, const Facts& job, std::size_t limit) {
   std::string all;
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{')) {
     const std::size_t end = std::min(text.find('}', at), text.size() - 1);
@@ -317,13 +290,8 @@ std::string filled(std::string_view text, const ImportedJob& job, std::size_t li
 }
 
 bool is_number(std::string_view field) {
-  ImportedJob scratch;
-  return has(kNumbers, field) || with_number(field, scratch) != nullptr;
-}
-
-std::optional<std::int64_t> number_of(std::string_view field, const ImportedJob& job) {
-  const auto* const known = with_number(field, job);
-  return known == nullptr ? job.value(field) : *known;
+  const JobField* const known = field_named(field);
+  return known != nullptr && known->as_held == as_held<std::int64_t>;
 }
 
 std::string_view spoken(std::string_view field) {

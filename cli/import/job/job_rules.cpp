@@ -1,6 +1,7 @@
 #include "cli/import/job/job_rules.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/shell/shell_text.hpp"
@@ -19,7 +20,7 @@ bool has_part(std::string_view text, std::string_view part) {
 }
 
 /// Tests one alternative.
-bool is_so(std::string_view text, const ImportedJob& job) {
+bool is_so(std::string_view text, const Facts& job) {
   if (text.starts_with('!')) return !is_so(text.substr(1), job);
   if (text.find('{') != std::string_view::npos) {
     return shell_arithmetic(filled(text, job)).value_or(0) != 0;
@@ -38,7 +39,7 @@ bool is_so(std::string_view text, const ImportedJob& job) {
   return more && less && *more > *less;
 }
 
-const std::vector<Rule>& rules_of(std::string_view step, const ImportedJob& job) {
+const std::vector<Rule>& rules_of(std::string_view step, const Facts& job) {
   static const std::vector<Rule> none;
   const std::vector<Rule>* const rules = find_name(job.names->rules, step);
   return rules == nullptr ? none : *rules;
@@ -46,7 +47,7 @@ const std::vector<Rule>& rules_of(std::string_view step, const ImportedJob& job)
 
 }  // namespace
 
-bool holds(std::string_view condition, const ImportedJob& job) {
+bool holds(std::string_view condition, const Facts& job) {
   while (true) {
     const std::size_t end = std::min(condition.find('|'), condition.size());
     if (is_so(condition.substr(0, end), job)) return true;
@@ -55,7 +56,7 @@ bool holds(std::string_view condition, const ImportedJob& job) {
   }
 }
 
-bool applies(const Rule& rule, const ImportedJob& job) {
+bool applies(const Rule& rule, const Facts& job) {
   const auto is = [&](const std::string& condition) { return holds(condition, job); };
   return std::ranges::all_of(rule.when, is) && std::ranges::none_of(rule.unless, is);
 }
@@ -64,20 +65,25 @@ namespace {
 
 /// Sets the fields of a rule and adds its line to the report.
 /// Throws InputError where the rule refuses.
-void follow(const Rule& rule, ImportedJob& job, const std::string& said = {}) {
+void follow(const Rule& rule, Facts& job, const std::string& said = {}) {
   if (rule.line == Line::refused) throw InputError(filled(rule.told, job));
+  if (rule.told.empty()) return take_effect(rule.set, job, said);
+  OriginScope from(job,
+                   {rule.line == Line::assumed ? Sureness::assumed : Sureness::follows, {}, {}});
   take_effect(rule.set, job, said);
+  std::string line = filled(rule.told, job);
+  from.tell(line);
   ImportReport& report = job.report;
   std::vector<std::string>& lines = rule.line == Line::assumed   ? report.assumed
                                     : rule.line == Line::read    ? report.read
                                     : rule.line == Line::ignored ? report.ignored
                                                                  : report.left_out;
-  if (!rule.told.empty()) lines.push_back(filled(rule.told, job));
+  lines.push_back(std::move(line));
 }
 
 }  // namespace
 
-void follow_rules(std::string_view step, ImportedJob& job) {
+void follow_rules(std::string_view step, Facts& job) {
   for (const Rule& rule : rules_of(step, job)) {
     if (applies(rule, job)) follow(rule, job);
   }
@@ -89,7 +95,7 @@ bool switches_off(const std::string& value) {
 }
 
 bool read_by_rules(std::string_view reader, const std::string& flag, const std::string& said,
-                   ImportedJob& job) {
+                   Facts& job) {
   const std::vector<Rule>* const rules = find_name(job.names->value_rules, reader);
   if (rules == nullptr) return false;
   const std::string value = said.empty() ? "true" : said;
@@ -108,7 +114,7 @@ bool read_by_rules(std::string_view reader, const std::string& flag, const std::
   return rule != rules->end();
 }
 
-std::vector<std::string> lines_of_rules(std::string_view step, const ImportedJob& job) {
+std::vector<std::string> lines_of_rules(std::string_view step, const Facts& job) {
   std::vector<std::string> lines;
   for (const Rule& rule : rules_of(step, job)) {
     if (applies(rule, job)) lines.push_back(filled(rule.told, job));

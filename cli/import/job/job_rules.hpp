@@ -17,13 +17,13 @@
 namespace prequel {
 
 /// Tests a condition.
-bool holds(std::string_view condition, const ImportedJob& job);
+bool holds(std::string_view condition, const Facts& job);
 
 /// Tests whether all of a rule's conditions hold.
-bool applies(const Rule& rule, const ImportedJob& job);
+bool applies(const Rule& rule, const Facts& job);
 
 /// Follows the rules of one step in their order: sets fields and adds lines to the report.
-void follow_rules(std::string_view step, ImportedJob& job);
+void follow_rules(std::string_view step, Facts& job);
 
 /// Tests whether a word switches off: `false`, `none`, `no`.
 bool switches_off(const std::string& value);
@@ -32,9 +32,9 @@ bool switches_off(const std::string& value);
 /// the `value` behind it (`true` where there is none), the `word` in small letters, `on` and `off`.
 /// Returns false where none applies.
 bool read_by_rules(std::string_view reader, const std::string& flag, const std::string& said,
-                   ImportedJob& job);
+                   Facts& job);
 
 /// Returns the lines of a step's rules that apply.
-std::vector<std::string> lines_of_rules(std::string_view step, const ImportedJob& job);
+std::vector<std::string> lines_of_rules(std::string_view step, const Facts& job);
 
 }  // namespace prequel

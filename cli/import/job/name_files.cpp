@@ -87,6 +87,7 @@ std::vector<Rule> read_list_of_rules(const Cursor& list) {
       Rule& with = rules.emplace_back(rule);
       for (std::string& text : with.when) replace_all(text, word);
       for (std::string& text : with.unless) replace_all(text, word);
+      replace_all(with.told, word);
       for (Assignment& set : with.set) {
         replace_all(set.field, word);
         replace_all(set.value, word);

@@ -62,7 +62,7 @@ std::optional<Guess> number_by_name(const ForeignNames& names, const std::string
 
 std::optional<Guess> effect_by_name(const ForeignNames& names, const std::string& flag,
                                     const std::string& value) {
-  ImportedJob asked;
+  Facts asked;
   asked.set("name", own_name(flag));
   asked.set("value", lower_case(value));
   if (is_true(value)) asked.set_flag("on");
@@ -76,12 +76,12 @@ std::optional<Guess> effect_by_name(const ForeignNames& names, const std::string
   return Guess{set.field, filled(set.value, asked), false, said, rule->told + ": " + said};
 }
 
-void take_by_names(ImportedJob& job) {
+void take_by_names(Facts& job) {
   // Where the shape is known, a further number with such a name is not guessed.
-  const bool known = job.model.layers && job.model.hidden && job.model.heads;
+  const bool known = job.has_shape() && job.says("model.num_attention_heads");
   std::ranges::stable_partition(job.guesses, [](const Guess& one) { return one.number; });
   for (const Guess& one : job.guesses) {
-    const Count before = number_of(one.field, job);
+    const Count before = job.value(one.field);
     if (one.number && before && std::to_string(*before) == one.value) continue;
     if (one.number && !before && known && is_of_layers(one.field)) {
       job.report.left_out.push_back(
@@ -90,12 +90,13 @@ void take_by_names(ImportedJob& job) {
       continue;
     }
     // The launcher's own flags say more of the number of all devices.
-    const bool launched = one.field == "devices" &&
-                          (job.says("devices_per_node") || job.plan.nodes || job.says("tasks"));
+    const bool launched = one.field == "devices" && (job.says("devices_per_node") ||
+                                                     job.says("plan.nodes") || job.says("tasks"));
     if (!is_open(one.field, job) || launched) {
       job.report.ignored.push_back(one.said);
       continue;
     }
+    const OriginScope from(job, one.origin);
     (void)assign(one.field, one.value, job);
     if (one.field == "model.num_hidden_layers" || one.field == "model.hidden_size") {
       job.set_flag("shape_by_name");
@@ -120,7 +121,7 @@ bool has_part(std::string_view name, const std::vector<std::string>& parts) {
       parts, [&](const std::string& part) { return name.find(part) != std::string_view::npos; });
 }
 
-void tell_by_names(std::size_t first, ImportedJob& job) {
+void tell_by_names(std::size_t first, Facts& job) {
   ImportReport& report = job.report;
   std::vector<std::string> others;
   for (std::size_t i = first; i < report.ignored.size(); ++i) {

@@ -24,7 +24,7 @@ std::optional<Guess> effect_by_name(const ForeignNames& names, const std::string
                                     const std::string& value);
 
 /// Takes those where nothing that is known says the same, and tells so.
-void take_by_names(ImportedJob& job);
+void take_by_names(Facts& job);
 
 /// The name alone of a flag or key, without its section and what stands behind it: `--moe-ffn-size
 /// 4` and `model.moe_ffn_size` are one.
@@ -35,6 +35,6 @@ bool has_part(std::string_view name, const std::vector<std::string>& parts);
 
 /// Moves what was ignored from `first` on to what is left out where its name is of the model's
 /// shape, of the layout or of what is kept in memory.
-void tell_by_names(std::size_t first, ImportedJob& job);
+void tell_by_names(std::size_t first, Facts& job);
 
 }  // namespace prequel

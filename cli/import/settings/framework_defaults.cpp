@@ -26,11 +26,10 @@ constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no over
 
 }  // namespace
 
-void assume_nanogpt_defaults(ImportedJob& job) {
+void assume_nanogpt_defaults(Facts& job) {
   const bool config = job.is_of("nanogpt");
   const bool flags = job.says("--block-size") && job.says("--batch-size");
   if (!config && !flags) return;
-  PlanRequest& plan = job.plan;
   // Its own names of sizes, which no other program takes beside these.
   const bool own = flags && job.says("--num-layers") && !job.says("--vocab-size") &&
                    !job.says("--seq-length") && job.tokenizer.empty();
@@ -38,45 +37,47 @@ void assume_nanogpt_defaults(ImportedJob& job) {
     std::string assumed;
     for (const Rule& one : job.names->framework("nanogpt").defaults) {
       if (!is_open(one.set.front().field, job) || !applies(one, job)) continue;
+      const OriginScope from(job, {Sureness::usual, {}, one.told + ": nanoGPT's"});
       take_effect(one.set, job);
       assumed += (assumed.empty() ? "" : ", ") + one.told;
     }
-    plan.attention = plan.attention.value_or(AttentionKind::flash);
+    (void)assign({"plan.attention", Assignment::How::if_open, "flash"}, job);
     if (!assumed.empty()) {
       job.report.assumed.push_back(assumed + ": nanoGPT's, as the " +
                                    (config ? "configuration does" : "flags do") + " not say it");
     }
   }
   const std::int64_t steps = job.value("gradient_accumulation_steps").value_or(0);
-  if (plan.gbs || steps < 1 || steps > kMostInBatch || !plan.mbs || *plan.mbs > kMostInBatch)
+  const auto mbs = job.value("plan.mbs");
+  if (job.says("plan.gbs") || steps < 1 || steps > kMostInBatch || !mbs || *mbs > kMostInBatch)
     return;
-  plan.gbs = *plan.mbs * steps;
   job.drop("gradient_accumulation_steps");
-  job.report.assumed.push_back(fmt::format(
-      "gbs {}: batch_size {} x gradient_accumulation_steps {}, which nanoGPT's train.py "
-      "shares out among all ranks",
-      *plan.gbs, *plan.mbs, steps));
+  job.assume("plan.gbs", std::to_string(*mbs * steps),
+             fmt::format("gbs {}: batch_size {} x gradient_accumulation_steps {}, which nanoGPT's "
+                         "train.py shares out among all ranks",
+                         *mbs * steps, *mbs, steps));
 }
 
-void look_up_flavour(const Library* library, ImportedJob& job) {
+void look_up_flavour(const Library* library, Facts& job) {
   const std::string& flavour = job.text("torchtitan.flavour");
-  if (flavour.empty() || job.model.layers) return;
+  if (flavour.empty() || job.says("model.num_hidden_layers")) return;
   job.set("model_named", job.text("torchtitan.family") + " " + flavour);
   const std::string* model = find_name(job.names->flavours, job.text("model_named"));
   if (model == nullptr || library == nullptr) return;
-  job.model = imported_model(library->open("models", *model));
-  job.model.next_token_layers.reset();  // torchtitan trains without them
+  const OriginScope from(job, {Sureness::follows, {}, "the model " + *model});
+  set_model(imported_model(library->open("models", *model)), job);
+  job.drop("model.num_nextn_predict_layers");  // torchtitan trains without them
   job.report.read.push_back(fmt::format("{}: model {}", job.text("model_named"), *model));
 }
 
-bool is_torchtitan(const ImportedJob& job) {
+bool is_torchtitan(const Facts& job) {
   constexpr const char* kSettings[] = {"trains",    "flavour", "local_batch",
                                        "replicate", "shard",   "micro_batch"};
   return std::ranges::any_of(kSettings,
                              [&](const std::string& one) { return job.says("torchtitan." + one); });
 }
 
-void assume_torchtitan_defaults(ImportedJob& job) {
+void assume_torchtitan_defaults(Facts& job) {
   if (is_torchtitan(job)) follow_rules("torchtitan", job);
 }
 
@@ -87,67 +88,32 @@ bool is_maxtext_key(std::string_view key) {
   return (key.starts_with("ici_") || key.starts_with("dcn_")) && key.ends_with("_parallelism");
 }
 
-void assume_maxtext_defaults(ImportedJob& job) {
+void assume_maxtext_defaults(Facts& job) {
   const bool batch = job.says("maxtext.per_device_batch_size");
-  const bool axes = std::ranges::any_of(job.all(), [](const auto& one) {
-    return one.first.starts_with("maxtext.") && one.first.ends_with("_parallelism");
-  });
+  const bool axes = std::ranges::any_of(
+      job.with("maxtext."), [](const auto& one) { return one.first.ends_with("_parallelism"); });
   if (!batch && !axes) return;
   for (const char* step : {"devices", "maxtext"}) follow_rules(step, job);
 }
 
 namespace {
 
-/// Files of DeepSpeed's configuration are called by the stage: zero3.json, ds_z2_config.json; so
-/// are accelerate's that switch it on: deepspeed_zero3.yaml.
-void guess_stage(ImportedJob& job) {
-  const std::string_view named = job.text("accelerate_file");
-  const std::string_view own = named.substr(named.rfind('/') + 1);  // npos + 1 is 0
-  if (!job.plan.zero && !job.says("deepspeed") && own.find("zero") != std::string::npos) {
-    job.set_flag("deepspeed");
-    job.set("deepspeed_config_file", std::string(named));
-  } else if (!job.plan.zero && !job.says("deepspeed") && own.find("fsdp") != std::string::npos) {
-    job.plan.zero = 3;
-    job.report.assumed.push_back(fmt::format("ZeRO 3: by the name of {}", printable(named)));
-  }
-  const std::string& file = job.text("deepspeed_config_file");
-  if (!job.says("deepspeed") || job.says("deepspeed_config") || job.plan.zero || file.empty())
-    return;
-  const std::string name = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
-  for (std::int64_t stage = 0; stage <= 3; ++stage) {
-    for (const char* word : {"zero{}", "zero_{}", "z{}", "stage{}", "stage_{}"}) {
-      if (name.find(fmt::format(fmt::runtime(word), stage)) == std::string::npos) continue;
-      job.plan.zero = stage;
-      job.report.assumed.push_back(
-          fmt::format("ZeRO {}: by the name of {}", stage, printable(file)));
-      const std::size_t offload = name.find("offload");
-      const std::string_view before = std::string_view(name).substr(0, offload);
-      const bool none =
-          before.ends_with("no") || before.ends_with("no_") || before.ends_with("no-");
-      if (offload != std::string::npos && !none && !job.plan.offload) {
-        job.plan.offload = stage == 3 ? Offload::optimizer_params : Offload::optimizer;
-        job.report.assumed.push_back(fmt::format("offload: by the name of {}", printable(file)));
-      }
-      return;
-    }
-  }
-}
-
 /// Sets what a framework does where nothing says otherwise, and tells it.
-void assume_defaults(const Framework& framework, bool is_its_own, ImportedJob& job) {
+void assume_defaults(const Framework& framework, bool is_its_own, Facts& job) {
   for (const Rule& rule : framework.defaults) {
     if (rule.set.empty() || is_its_own == !rule.when.empty() || !applies(rule, job)) continue;
     const std::string& field = rule.set.front().field;
     const bool elsewhere = (field == "plan.zero" && job.says("deepspeed")) ||
                            (field == "plan.dispatcher" && job.says("mark.flex_dispatcher"));
     if (elsewhere || !is_open(field, job)) continue;
+    const OriginScope from(job, {Sureness::usual, {}, rule.told});
     take_effect(rule.set, job);
     job.report.assumed.push_back(rule.told);
   }
 }
 
 /// Frameworks that mark their own files come before those whose flags others have, too.
-void assume_trainer_defaults(ImportedJob& job) {
+void assume_trainer_defaults(Facts& job) {
   const auto& frameworks = job.names->frameworks;
   for (const auto& [name, one] : frameworks) {
     if (job.says("mark.of." + name)) assume_defaults(one, true, job);
@@ -180,8 +146,7 @@ std::vector<bool> layers_with_experts(std::string text) {
 }
 
 /// `--moe-layer-freq 2`: every second layer has experts; a list says it layer by layer.
-void follow_expert_layers(ImportedJob& job) {
-  ImportedExperts& experts = job.model.experts;
+void follow_expert_layers(Facts& job) {
   if (!job.says("expert_layers")) {
     if (job.says("--moe-layer-freq")) {
       job.report.left_out.emplace_back(
@@ -190,8 +155,7 @@ void follow_expert_layers(ImportedJob& job) {
     return;
   }
   if (const auto every = parse_integer(job.text("expert_layers")); every && *every > 0) {
-    experts.every = *every;
-    return;
+    return job.set_number("model.moe_layer_freq", *every);
   }
   const std::vector<bool> layers = layers_with_experts(job.text("expert_layers"));
   const auto first = std::ranges::find(layers, true);
@@ -206,8 +170,8 @@ void follow_expert_layers(ImportedJob& job) {
       regular = layers[static_cast<std::size_t>(i)] == expected;
     }
     if (regular) {
-      experts.first_dense = dense;
-      experts.every = every;
+      job.set_number("model.first_k_dense_replace", dense);
+      job.set_number("model.moe_layer_freq", every);
       return;
     }
   }
@@ -218,10 +182,10 @@ void follow_expert_layers(ImportedJob& job) {
 
 }  // namespace
 
-void assume_megatron_defaults(ImportedJob& job) {
-  for (const char* step : {"idle layers", "configs"}) follow_rules(step, job);
-  guess_stage(job);
-  for (const char* step : {"batches", "batch sizes"}) follow_rules(step, job);
+void assume_megatron_defaults(Facts& job) {
+  for (const char* step : {"idle layers", "configs", "stages by name", "batches", "batch sizes"}) {
+    follow_rules(step, job);
+  }
   assume_nanogpt_defaults(job);
   assume_torchtitan_defaults(job);
   assume_maxtext_defaults(job);

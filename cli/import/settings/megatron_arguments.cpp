@@ -23,10 +23,15 @@
 namespace prequel {
 namespace {
 
+/// Flags are the same with either.
+std::string with_dashes(std::string flag) {
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
 /// Tests whether more than one word may follow the flag.
-bool takes_list(const ForeignNames& names, std::string flag) {
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag == "--spec" || names.lists.contains(flag);  // a module and a name in it
+bool takes_list(const ForeignNames& names, const std::string& flag) {
+  return flag == "--spec" || names.lists.contains(with_dashes(flag));  // a module and a name in it
 }
 
 constexpr double kLeast = 1e-300;  // above 0
@@ -44,12 +49,24 @@ std::optional<long long> whole(std::string text) {
 
 class Arguments {
  public:
-  Arguments(std::string file, NameSource source, ImportedJob& job)
+  Arguments(std::string file, NameSource source, Facts& job)
       : file_(std::move(file)), source_(source), job_(job) {}
 
-  void take(const std::string& spelt, std::string value) {
-    std::string flag = spelt;
-    std::replace(flag.begin(), flag.end(), '_', '-');
+  void take(const SaidFlag& said) {
+    const OriginScope from(job_,
+                           {Sureness::stated, file_, said.key.empty() ? said.flag : said.key});
+    const std::size_t ignored = job_.report.ignored.size();
+    std::string flag = with_dashes(said.flag);
+    take(flag, said.value);
+    flag += ' ';
+    for (std::size_t i = ignored; i < job_.report.ignored.size() && !said.key.empty(); ++i) {
+      std::string& line = job_.report.ignored[i];
+      if ((line + ' ').starts_with(flag)) line.replace(0, flag.size() - 1, said.key);
+    }
+  }
+
+ private:
+  void take(std::string flag, std::string value) {
     const ForeignNames& names = *job_.names;
     if (const std::string* same = find_name(names.same_flags, flag)) flag = *same;
     // torch.optim.AdamW is AdamW.
@@ -71,7 +88,7 @@ class Arguments {
     }
     if (const std::string* reader = find_name(names.lists, flag)) return list(*reader, flag, value);
     if (refuse_unpriced(flag, value)) return;
-    if (flag == "--spec") job_.model.spec = lower_case(value);
+    if (flag == "--spec") job_.set("model.spec", lower_case(value));
     if (read_special(flag, value)) return;
     const bool resolved = value.find('$') == std::string::npos;
     if (resolved && note_by_name(flag, value)) return;
@@ -84,16 +101,15 @@ class Arguments {
     }
   }
 
- private:
   /// Notes the meaning of an unknown flag by its name: a number of something, or a model's name,
   /// which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
     if (auto number = number_by_name(*job_.names, flag, value)) {
-      job_.guesses.push_back(std::move(*number));
+      guess(flag, std::move(*number));
       return true;
     }
     if (auto effect = effect_by_name(*job_.names, flag, value)) {
-      job_.guesses.push_back(std::move(*effect));
+      guess(flag, std::move(*effect));
       return true;
     }
     note_file(flag, value);
@@ -101,6 +117,11 @@ class Arguments {
       job_.model_clues.push_back({ClueRank::flag, flag, value, true});
     }
     return false;
+  }
+
+  void guess(const std::string& flag, Guess guess) {
+    guess.origin = {Sureness::guessed, file_, flag};
+    job_.guesses.push_back(std::move(guess));
   }
 
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
@@ -166,14 +187,16 @@ class Arguments {
     return true;
   }
   bool optimizer_offload(const std::string& flag, const std::string& value) {
-    if (const auto share = fraction(flag, value)) job_.plan.optimizer_offload = share;
+    if (const auto share = fraction(flag, value)) {
+      (void)assign("plan.optimizer_offload", fmt::format("{}", *share), job_);
+    }
     return true;
   }
   bool dropout(const std::string& flag, const std::string& value) {
-    return drops(flag, value, job_.model.dropout);
+    return drops(flag, value, "model.dropout");
   }
   bool score_dropout(const std::string& flag, const std::string& value) {
-    return drops(flag, value, job_.model.score_dropout);
+    return drops(flag, value, "model.attention_dropout");
   }
   bool fsdp(const std::string& flag, const std::string& value) {
     if (!value.empty()) {
@@ -196,19 +219,18 @@ class Arguments {
 
   /// PyTorch's words for what is sharded and where, or their numbers.
   void fully_sharded(const std::string& value) {
-    PlanRequest& plan = job_.plan;
     job_.set_flag("mark.fully_sharded");
-    if (names(value, "offload")) plan.offload = Offload::optimizer_params;
-    if (names(value, "hybrid")) plan.sharding_group = ShardingGroup::node;
+    if (names(value, "offload")) job_.set("plan.offload", "optimizer+params");
+    if (names(value, "hybrid")) job_.set("plan.sharding_group", "node");
     // NeMo's words are full, hybrid and grad.
-    if (value == "fully_sharded" && job_.plan.zero == 2) {
+    if (value == "fully_sharded" && job_.value("plan.zero") == 2) {
       // metaseq's, beside --no-reshard-after-forward
     } else if (names(value, "full") || names(value, "hybrid") || value == "1") {
-      plan.zero = 3;
+      job_.set("plan.zero", "3");
     } else if (names(value, "shard_grad_op") || value == "grad" || value == "2") {
-      plan.zero = 2;
+      job_.set("plan.zero", "2");
     } else if (names(value, "no_shard") || value == "3" || names(value, "ddp") || value == "c10d") {
-      plan.zero = 0;
+      job_.set("plan.zero", "0");
     } else {
       leave_out("--fsdp", value, "does not say how states are sharded; --zero N does");
     }
@@ -308,8 +330,8 @@ class Arguments {
   }
 
   /// Notes whether a share is dropped at all.
-  bool drops(const std::string& flag, const std::string& value, std::optional<bool>& field) {
-    if (const auto share = fraction(flag, value)) field = *share > 0;
+  bool drops(const std::string& flag, const std::string& value, const std::string& field) {
+    if (const auto share = fraction(flag, value)) job_.set_flag(field, *share > 0);
     return true;
   }
 
@@ -319,7 +341,7 @@ class Arguments {
       constexpr std::string_view kRepeats[] = {"--gradient-checkpointing",
                                                "--activation-checkpointing"};
       if (std::ranges::find(kRepeats, flag) != std::end(kRepeats)) {
-        job_.plan.recompute = Recompute::none;
+        job_.set("plan.recompute", "none");
       }
       return;
     }
@@ -424,7 +446,7 @@ class Arguments {
     const auto found = whole(value);
     if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, value);
     const auto before = set_by_.find(field);
-    if (const auto other = number_of(field, job_); before != set_by_.end() && other != *found) {
+    if (const auto other = job_.value(field); before != set_by_.end() && other != *found) {
       job_.report.assumed.push_back(fmt::format("{} {}, which comes last, not {} {}", flag, *found,
                                                 before->second, other.value_or(0)));
     }
@@ -435,7 +457,7 @@ class Arguments {
 
   std::string file_;
   NameSource source_;
-  ImportedJob& job_;
+  Facts& job_;
   std::set<std::string> seen_;
   std::map<std::string, std::string> set_by_;  ///< the flag that set a field last
 };
@@ -466,19 +488,18 @@ bool is_value_reader(const ForeignNames& names, std::string_view reader) {
          names.value_rules.contains(reader);
 }
 
-void read_flags(const std::string& file, const SaidFlags& flags, ImportedJob& job,
-                NameSource source) {
+void read_flags(const std::string& file, const SaidFlags& flags, Facts& job, NameSource source) {
   Arguments arguments(file, source, job);
-  for (const auto& [flag, value] : flags) {
-    if (value.starts_with('$') && job.names->switches.contains(flag)) {
-      job.report.ignored.push_back(printable(value) + " (not resolved)");
+  for (const SaidFlag& said : flags) {
+    if (said.value.starts_with('$') && job.names->switches.contains(said.flag)) {
+      job.report.ignored.push_back(printable(said.value) + " (not resolved)");
     }
-    arguments.take(flag, value);
+    arguments.take(said);
   }
 }
 
 void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
-                             ImportedJob& job) {
+                             Facts& job) {
   constexpr std::size_t kMostFlags = 10'000;
   Arguments arguments(file, NameSource::flag, job);
   std::size_t flags = 0;
@@ -489,7 +510,7 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
       job.report.ignored.push_back(printable(words[i]) + " (not resolved)");
     }
     if (words[i] == "-np" && i + 1 < words.size()) {  // mpirun's number of processes
-      arguments.take("--gpus", words[i + 1]);
+      arguments.take({"--gpus", words[i + 1]});
     }
     if (!words[i].starts_with("--")) continue;
     if (words[i].find_first_not_of('-') == std::string::npos) continue;
@@ -512,7 +533,7 @@ void read_megatron_arguments(const std::string& file, const std::vector<std::str
       }
     }
     std::erase(value, '\'');  // quotes that came out of a quoted variable
-    arguments.take(words[i].substr(0, equals), value);
+    arguments.take({words[i].substr(0, equals), value});
   }
 }
 

@@ -26,7 +26,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// Graphs of the whole iteration, or of modules of each layer; of whole layers where none is named.
-bool graphs_of(ImportedJob& job, const Words& words) {
+bool graphs_of(Facts& job, const Words& words) {
   WordSet<GraphedModule> graphs;
   for (const std::string& word : words) {
     const auto value = word == "full_iteration" ? GraphedModule::full : named<GraphedModule>(word);
@@ -38,36 +38,32 @@ bool graphs_of(ImportedJob& job, const Words& words) {
 }
 
 /// One kind, perhaps said once for each layer.
-bool context_comm(ImportedJob& job, const Words& words) {
+bool context_comm(Facts& job, const Words& words) {
   if (words.empty() || std::ranges::count(words, words.front()) != std::ssize(words)) return false;
-  job.plan.cp_comm =
-      words.front() == "all_gather" ? ContextComm::all_gather : named<ContextComm>(words.front());
-  return job.plan.cp_comm.has_value();
+  return assign("plan.cp_comm", words.front() == "all_gather" ? "all-gather" : words.front(), job);
 }
 
 /// GPT-NeoX's kinds of attention, each with how many layers have it: one kernel or products.
-bool attention_of(ImportedJob& job, const Words& words) {
-  std::optional<AttentionKind> attention;
+bool attention_of(Facts& job, const Words& words) {
+  std::string attention;
   for (const std::string& word : words) {
     if (word == "all" || parse_integer(word)) continue;
     if (word != "flash" && word != "global") return false;
-    const AttentionKind kind =
-        word == "flash" ? AttentionKind::flash : AttentionKind::fused_softmax;
-    if (attention && attention != kind) return false;
+    const std::string kind = word == "flash" ? word : "fused-softmax";
+    if (!attention.empty() && attention != kind) return false;
     attention = kind;
   }
-  if (attention) job.plan.attention = attention;
-  return attention.has_value();
+  return assign("plan.attention", attention, job);
 }
 
 /// Which of torchtitan's converters change the format of products.
-bool converters(ImportedJob& job, const Words& words) {
+bool converters(Facts& job, const Words& words) {
   for (const std::string& word : words) {
     if (word.ends_with("float8")) {
       (void)assign("products", "fp8", job);
     } else if (word == "mx" || word.ends_with(".mx")) {
-      job.plan.precision = Precision::fp8;
-      job.plan.fp8_recipe = Fp8Recipe::mxfp8;
+      job.set("plan.precision", "fp8");
+      job.set("plan.fp8_recipe", "mxfp8");
     } else {
       return false;
     }
@@ -76,15 +72,15 @@ bool converters(ImportedJob& job, const Words& words) {
 }
 
 /// Tokens to the left and, as for all decoders, none to the right.
-bool window(ImportedJob& job, const Words& words) {
+bool window(Facts& job, const Words& words) {
   const auto tokens = words.empty() ? std::nullopt : parse_integer(words.front());
   if (!tokens || *tokens < 1 || *tokens > (1LL << 24)) return false;
-  job.model.window = *tokens;
+  job.set_number("model.sliding_window", *tokens);
   return true;
 }
 
 /// One number, or one for each layer that has experts.
-bool experts_of(ImportedJob& job, const Words& words) {
+bool experts_of(Facts& job, const Words& words) {
   std::int64_t most = 0;
   bool differ = false;
   for (const std::string& word : words) {
@@ -94,7 +90,7 @@ bool experts_of(ImportedJob& job, const Words& words) {
     most = std::max<std::int64_t>(most, *count);
   }
   if (words.empty()) return false;
-  job.model.experts.count = most;
+  job.set_number("model.num_experts", most);
   if (differ) {
     job.report.left_out.push_back(
         fmt::format("--num-experts: differs from layer to layer; predicted with {} in each", most));
@@ -103,7 +99,7 @@ bool experts_of(ImportedJob& job, const Words& words) {
 }
 
 /// Layers of MindSpeed that only fill up stages and pass on what they get.
-bool idle_layers(ImportedJob& job, const Words& words) {
+bool idle_layers(Facts& job, const Words& words) {
   if (words.empty() || !std::ranges::all_of(words, [](const std::string& word) {
         return parse_integer(word).has_value();
       })) {
@@ -114,7 +110,7 @@ bool idle_layers(ImportedJob& job, const Words& words) {
 }
 
 /// MindSpeed's layers of each stage: `4,5,5,6`.
-bool layers_of_stages(ImportedJob& job, const Words& words) {
+bool layers_of_stages(Facts& job, const Words& words) {
   constexpr long long kMost = 1 << 12;
   std::string layout;
   for (const std::string& word : words) {
@@ -123,41 +119,42 @@ bool layers_of_stages(ImportedJob& job, const Words& words) {
     layout += fmt::format("{}t*{}", layout.empty() ? "E" : "|", *layers);
   }
   if (words.size() < 2 || words.size() > 1024) return false;
-  job.plan.layout = layout + "L";
+  job.set("plan.layout", layout + "L");
   return true;
 }
 
 /// MindSpeed-LLM's `--interleave-sliding-window 4096`: of every second layer.
-bool window_of_every_second(ImportedJob& job, const Words& words) {
+bool window_of_every_second(Facts& job, const Words& words) {
   if (!window(job, words)) return false;
-  job.model.full_every = 2;
+  job.set("model.full_attention_every", "2");
   return true;
 }
 
 /// Letters of sublayers; bars between them deal layers to pipeline chunks.
-bool layer_pattern(ImportedJob& job, const Words& words) {
+bool layer_pattern(Facts& job, const Words& words) {
   if (words.size() != 1) return false;
   const auto parsed = parse_layer_pattern(words.front());
   const auto* const pattern = std::get_if<LayerPattern>(&parsed);
   if (!pattern) return false;
   std::string letters = words.front();
   std::erase(letters, '|');
-  job.model.mixers["layers_pattern"] = "\"" + letters + "\"";
-  job.model.layers = std::ssize(pattern->layers);
-  if (pattern->depths > 0) job.model.next_token_layers = pattern->depths;
+  job.set(kMixers + "layers_pattern", "\"" + letters + "\"");
+  job.set_number("model.num_hidden_layers", std::ssize(pattern->layers));
+  if (pattern->depths > 0) job.set_number("model.num_nextn_predict_layers", pattern->depths);
   if (pattern->chunks.size() == 1) return true;
   std::string layout;
   for (const std::int64_t layers : pattern->chunks) {
     layout += layout.empty() ? "E" : "|";
     if (layers > 0) layout += fmt::format("t*{}", layers);
   }
-  job.plan.layout = layout + std::string(static_cast<std::size_t>(pattern->depths), 'm') + "L";
+  job.set("plan.layout",
+          layout + std::string(static_cast<std::size_t>(pattern->depths), 'm') + "L");
   return true;
 }
 
 /// Megatron's `--linear-attention-freq`: the last of every so many layers attends by softmax, or a
 /// list with 1 for each that does not.
-bool linear_attention(ImportedJob& job, const Words& words) {
+bool linear_attention(Facts& job, const Words& words) {
   std::string types;
   const auto add = [&](bool linear) {
     types += fmt::format("{}\"{}\"", types.empty() ? "" : ",",
@@ -173,21 +170,21 @@ bool linear_attention(ImportedJob& job, const Words& words) {
     }
     for (std::int64_t layer = 1; layer <= *number; ++layer) add(layer < *number);
   }
-  job.model.mixers["layer_types"] = "[" + types + "]";
+  job.set(kMixers + "layer_types", "[" + types + "]");
   return true;
 }
 
 /// Megatron's `--experimental-attention-variant`.
-bool attention_variant(ImportedJob& job, const Words& words) {
+bool attention_variant(Facts& job, const Words& words) {
   if (words.size() != 1) return false;
   if (words.front() == "dsa") {
-    job.model.mixers["layer_types"] = R"(["sparse_attention"])";
+    job.set(kMixers + "layer_types", R"(["sparse_attention"])");
     return true;
   }
   const bool delta = words.front() == "gdn" || words.front() == "gated_delta_net";
-  if (delta && !job.model.mixers.contains("layer_types")) {
-    job.model.mixers["layer_types"] =
-        R"(["linear_attention","linear_attention","linear_attention","full_attention"])";
+  if (delta && !job.says(kMixers + "layer_types")) {
+    job.set(kMixers + "layer_types",
+            R"(["linear_attention","linear_attention","linear_attention","full_attention"])");
   }
   return delta;
 }
@@ -195,7 +192,7 @@ bool attention_variant(ImportedJob& job, const Words& words) {
 /// Readers of lists, by their names in data/import/; false where a word is not known.
 struct ListReader {
   std::string_view name;
-  bool (*take)(ImportedJob& job, const Words& words);
+  bool (*take)(Facts& job, const Words& words);
   bool each_word = false;  ///< words mean something alone: those that are known count
 };
 constexpr ListReader kListReaders[] = {{"layers_pattern", layer_pattern},
@@ -212,12 +209,11 @@ constexpr ListReader kListReaders[] = {{"layers_pattern", layer_pattern},
                                        {"converters", converters, true}};
 
 /// A field of words, of which those that are known count; of a mixer's size; or of a soft-cap.
-bool take_field(const std::string& field, const std::string& flag, ImportedJob& job,
-                const Words& words) {
+bool take_field(const std::string& field, const std::string& flag, Facts& job, const Words& words) {
   if (field.starts_with("plan.")) {
     std::string known;
     for (const std::string& word : words) {
-      ImportedJob scratch;
+      Facts scratch;
       if (word != "none" && assign(field, word, scratch)) {
         known += (known.empty() ? "" : "+") + word;
       } else {
@@ -237,9 +233,9 @@ bool take_field(const std::string& field, const std::string& flag, ImportedJob& 
 }
 
 /// Drops and tells the words that are not known, so that the others count.
-void keep_known(const ListReader& reader, const std::string& flag, ImportedJob& job, Words& words) {
+void keep_known(const ListReader& reader, const std::string& flag, Facts& job, Words& words) {
   const auto unknown = std::ranges::stable_partition(words, [&](const std::string& word) {
-    ImportedJob alone = job;
+    Facts alone = job;
     return reader.take(alone, {word});
   });
   for (const std::string& word : unknown) {
@@ -252,12 +248,12 @@ void keep_known(const ListReader& reader, const std::string& flag, ImportedJob& 
 }  // namespace
 
 bool is_list_reader(std::string_view name) {
-  ImportedJob scratch;
+  Facts scratch;
   return std::ranges::find(kListReaders, name, &ListReader::name) != std::end(kListReaders) ||
          name.starts_with("mixers.") || is_open(name, scratch);
 }
 
-bool take_list(const std::string& name, const std::string& flag, Words words, ImportedJob& job) {
+bool take_list(const std::string& name, const std::string& flag, Words words, Facts& job) {
   const auto* const reader = std::ranges::find(kListReaders, name, &ListReader::name);
   bool known = false;
   if (reader == std::end(kListReaders)) {
@@ -279,26 +275,22 @@ bool says_nothing(const std::string& value) {
   return value.empty() || switches_off(value);
 }
 
-void leave_out(ImportedJob& job, const std::string& flag, const std::string& value,
+void leave_out(Facts& job, const std::string& flag, const std::string& value,
                std::string_view why) {
   job.report.left_out.push_back(fmt::format("{} {}: {}", flag, printable(value), why));
 }
 
-void take_targets(const std::string& flag, const std::string& value, ImportedJob& job) {
+void take_targets(const std::string& flag, const std::string& value, Facts& job) {
   if (says_nothing(value)) return;
   const WordSet<AdapterTarget> targets = named_targets(value);
   if (targets.empty()) {
     return leave_out(job, flag, value, "unknown modules; predicted with all");
   }
-  WordSet<AdapterTarget> all = job.plan.lora_targets.value_or(WordSet<AdapterTarget>{});
-  for (const AdapterTarget each : all_of<AdapterTarget>()) {
-    if (targets.has(each)) all.add(each);
-  }
-  job.plan.lora_targets = all;
+  (void)assign({"plan.lora_targets", Assignment::How::add, cell_of(targets)}, job);
 }
 
 /// Numbers of the layers with adapters, as PEFT lists them.
-void take_listed_layers(const std::string& flag, const std::string& value, ImportedJob& job) {
+void take_listed_layers(const std::string& flag, const std::string& value, Facts& job) {
   if (says_nothing(value)) return;
   std::string plain = value;
   std::ranges::replace_if(
@@ -316,16 +308,14 @@ void take_listed_layers(const std::string& flag, const std::string& value, Impor
   if (layers.back() - layers.front() + 1 != count) {
     return leave_out(job, flag, value, "the last layers can learn alone, others cannot");
   }
-  job.plan.learning_layers = count;
-  job.report.assumed.push_back(
-      fmt::format("learning_layers {}: layers {} to {} are taken to be the "
-                  "last",
-                  count, layers.front(), layers.back()));
+  job.assume("plan.learning_layers", std::to_string(count),
+             fmt::format("learning_layers {}: layers {} to {} are taken to be the last", count,
+                         layers.front(), layers.back()));
 }
 
 }  // namespace
 
-bool takes_objective_of(std::string_view program, ImportedJob& job) {
+bool takes_objective_of(std::string_view program, Facts& job) {
   if (program.ends_with(".py")) program.remove_suffix(3);
   std::string words(program);
   std::ranges::replace_if(
@@ -342,7 +332,7 @@ namespace {
 /// Readers of settings, by their names in data/import/.
 struct TuningReader {
   std::string_view name;
-  void (*take)(const std::string& flag, const std::string& value, ImportedJob& job);
+  void (*take)(const std::string& flag, const std::string& value, Facts& job);
   bool stands_alone = true;  ///< a flag without a value is a switch
 };
 constexpr TuningReader kTuningReaders[] = {{"lora_targets", take_targets, false},
@@ -355,7 +345,7 @@ bool is_tuning_reader(std::string_view name) {
 }
 
 bool take_tuning(const std::string& name, const std::string& flag, const std::string& said,
-                 ImportedJob& job) {
+                 Facts& job) {
   const auto* const reader = std::ranges::find(kTuningReaders, name, &TuningReader::name);
   if (reader == std::end(kTuningReaders)) return false;
   reader->take(flag, said.empty() && reader->stands_alone ? "true" : said, job);

@@ -13,19 +13,19 @@ namespace prequel {
 /// Reads what stands behind a flag by the reader, or into the field, that data/import/ names for
 /// it. Returns whether all of it is known.
 bool take_list(const std::string& name, const std::string& flag, std::vector<std::string> words,
-               ImportedJob& job);
+               Facts& job);
 
 /// Tests whether there is such a reader.
 bool is_list_reader(std::string_view name);
 
 /// Reads a preference or a reward that a program's own name tells, as TRL's kto.py; returns whether
 /// one does.
-bool takes_objective_of(std::string_view program, ImportedJob& job);
+bool takes_objective_of(std::string_view program, Facts& job);
 
 /// Reads a flag or key (`--lora-rank`) of what learns by the reader that data/import/ names for it;
 /// false where there is none. Words that are known and not priced are listed as left out.
 bool take_tuning(const std::string& name, const std::string& flag, const std::string& value,
-                 ImportedJob& job);
+                 Facts& job);
 
 /// Tests whether there is such a reader.
 bool is_tuning_reader(std::string_view name);
