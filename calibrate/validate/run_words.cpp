@@ -144,20 +144,6 @@ void translate_mean_tokens(CellTexts& cells) {
   }
 }
 
-/// Fused kernels beside the Trainer, where only the notes name them (fms-acceleration's foak).
-void translate_kernels(CellTexts& cells) {
-  constexpr std::string_view kConfig = "framework_config=";
-  const std::string notes = text_of(cells, "notes");
-  const std::size_t at = notes.find(kConfig);
-  if (at == std::string::npos) return;
-  const std::string config = notes.substr(at, notes.find(';', at) - at);
-  const auto says = [&](const char* word) { return config.find(word) != std::string::npos; };
-  // Adapters are fused beside quantised matrices alone.
-  if (says("foak")) {
-    cells["software"] = says("peft") ? "hf-trainer-foak-2025" : "hf-trainer-fast-kernels-2025";
-  }
-}
-
 /// Takes the rank and the modules of adapters from one cell: "lora rank 16 on q_proj v_proj".
 void translate_adapters(CellTexts& cells) {
   constexpr std::string_view kRank = "rank ";
@@ -249,7 +235,6 @@ RunWords read_run_words(const Library& library) {
 
 void translate_cells(const RunWords& words, CellTexts& cells) {
   translate_mean_tokens(cells);
-  translate_kernels(cells);
   translate_recompute_first(cells);
   translate_layout(cells);
   for (const WordRule& rule : words.rules) follow(rule, cells);

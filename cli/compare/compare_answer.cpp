@@ -186,7 +186,7 @@ void add_said(const SideWords& a, const SideWords& b, std::vector<UnlikeInput>& 
 }  // namespace
 
 double ComparedSide::tokens_per_iteration() const {
-  return static_cast<double>(scenario.plan.gbs * scenario.plan.seq_len);
+  return real(scenario.plan.gbs) * tokens_of_sample(scenario.plan);
 }
 
 bool CompareAnswer::is_no() const {

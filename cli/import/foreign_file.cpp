@@ -94,7 +94,8 @@ void read_log(const std::string& file, const TrainingLog& log, const ImportNames
 
 /// The stack of a framework that the files are marked by; for adapters that of its own or PEFT's.
 std::string stack_of_framework(const Facts& job) {
-  const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model");
+  const bool of_trainer = job.says("--finetuning-type") || job.says("--base-model") ||
+                          job.is_of("hugging-face");  // by TRL's own command
   const bool adapts =
       of_trainer || (job.says("plan.tuning") && job.text("plan.tuning") != name(Tuning::full));
   const bool titan = job.is_of("torchtitan");

@@ -76,8 +76,12 @@ std::string headline(const Scenario& scenario, const Prediction& prediction,
   add("time per iteration", time_with_error(step, prediction.relative_error),
       seen.sec_per_iter ? std::optional(seen.sec_per_iter->value) : std::nullopt, step, "s");
   add("throughput", fixed(samples, 2) + " samples/s");
-  const double tokens = samples * real(plan.seq_len);
+  const double tokens = samples * tokens_of_sample(plan);
   add("", fmt::format("{:.0f} tokens/s, {:.0f} a GPU", tokens, tokens / real(plan.gpus)));
+  if (const auto& uneven = prediction.uneven) {
+    add("", fmt::format("{:.0f} tokens/s are no padding, {:.0f} count for the loss",
+                        uneven->tokens.real / step, uneven->tokens.loss / step));
+  }
   add("model FLOPs per GPU", fixed(prediction.model_flops_rate(plan) / kTera, 1) + " TFLOP/s");
   add("hardware FLOPs per GPU", fixed(hardware_rate, 1) + " TFLOP/s", seen.tflops_per_gpu,
       hardware_rate, "TFLOP/s");

@@ -79,7 +79,7 @@ std::string checkpoint_text(const CheckpointPlan& checkpoints, const RunQuestion
 
 std::string run_text(const TrainingRun& run, const RunQuestion& question, bool what_if) {
   TextTable table({"Whole run", ""});
-  table.row("tokens", fmt::format("{:.4g}", *question.tokens));
+  table.row("tokens", fmt::format("{:.4g}", run.tokens.points.back().second));
   table.row("iterations", run.iterations);
   if (run.ramp_iterations > 0) table.row("ramp-up among them", run.ramp_iterations);
   if (what_if) table.row("each of them, what if", fixed(run.sec_per_iter.value, 2) + " s");

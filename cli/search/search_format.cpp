@@ -215,7 +215,8 @@ double SearchAnswer::stated_error() const {
 }
 
 double tokens_per_gpu(const FoundPlan& found) {
-  return real(found.plan.gbs * found.plan.seq_len) / (found.sec_per_iter * real(found.plan.gpus));
+  return real(found.plan.gbs) * tokens_of_sample(found.plan) /
+         (found.sec_per_iter * real(found.plan.gpus));
 }
 
 double SearchAnswer::price() const {

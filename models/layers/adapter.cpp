@@ -40,6 +40,16 @@ bool copies_input(const Learning& learning, const Software& software) {
          !software.kernels.fused_adapters;
 }
 
+bool has_wide_norms(const Learning& learning, const Software& software) {
+  using enum BaseFormat;
+  const bool stores = learning.base == int8 || learning.base == nf4 || learning.base == nf4_double;
+  return stores && !learning.one_format && software.memory.keeps_copies.has(KeptCopy::wide_norms);
+}
+
+Precision stream_precision(const LayerSetting& setting, const Software& software) {
+  return has_wide_norms(setting.learning, software) ? Precision::fp32 : setting.precision;
+}
+
 LaunchCounts adapter_launches(const Learning& learning, const Software& software) {
   // Counted over PEFT's, NeMo's and unsloth's LoRA.
   constexpr LaunchCounts kProducts{2, 4}, kScaleAndSum{2, 3}, kCasts{4, 5}, kDrop{1, 1};

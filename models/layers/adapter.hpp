@@ -27,6 +27,14 @@ struct AdaptedMatrix {
 /// matrices that are not quantised.
 bool copies_input(const Learning& learning, const Software& software);
 
+/// Tests whether norms and head are in fp32 beside frozen matrices that bitsandbytes stores (PEFT's
+/// prepare_model_for_kbit_training), whose products return the format of their input: hidden states
+/// are in fp32, too.
+bool has_wide_norms(const Learning& learning, const Software& software);
+
+/// Returns the format of hidden states between products.
+Precision stream_precision(const LayerSetting& setting, const Software& software);
+
 /// Returns the launches of an adapter: two products forward and four backward. Unless they are
 /// fused, kernels scale and sum, and others cast a copied input, its result and both gradients.
 /// Dropout is one more.

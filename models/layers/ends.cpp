@@ -26,8 +26,10 @@ void tell_adapted_table(Layer& layer, AdapterTarget table, const Transformer& mo
                setting, software);
 }
 
-double token_bytes(const Transformer& model, const LayerSetting& setting) {
-  return real(setting.tokens() * model.hidden) * bytes_per_element(setting.precision);
+double token_bytes(const Transformer& model, const LayerSetting& setting,
+                   const Software& software) {
+  return real(setting.tokens() * model.hidden) *
+         bytes_per_element(stream_precision(setting, software));
 }
 
 }  // namespace
@@ -38,7 +40,7 @@ std::int64_t norm_parameters(const Transformer& model) {
 
 Layer tell_embedding(const Transformer& model, const LayerSetting& setting,
                      const Software& software) {
-  const double bytes = token_bytes(model, setting);
+  const double bytes = token_bytes(model, setting, software);
   const bool learns = setting.learning.tables_learn();
   Layer layer;
   layer.pieces.push_back(
@@ -79,16 +81,17 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
   std::int64_t last = norm_parameters(model);
   if (streams > 1) last += streams * streams * model.hidden + streams + 1;
   if (model.block_residuals > 0) last += 2 * model.hidden;
-  layer.input = token_bytes(model, setting) / real(setting.token_split());
+  layer.input = token_bytes(model, setting, software) / real(setting.token_split());
   layer.pieces.push_back({"final norm", PointwiseKernels{}, Module::other, last, false,
-                          token_bytes(model, setting) / real(setting.token_split())});
+                          token_bytes(model, setting, software) / real(setting.token_split())});
   layer.pieces.back().learns = setting.learning.all_learns();
   if (setting.tp > 1) {
     using enum CollectiveOp;
     const auto add = [&](CollectiveOp backward) {
       layer.pieces.push_back(
           {"logits all-reduce",
-           LayerCollective{GroupAxis::tensor, {token_bytes(model, setting)}, {}, backward}});
+           LayerCollective{
+               GroupAxis::tensor, {token_bytes(model, setting, software)}, {}, backward}});
     };
     if (setting.sequence_parallel) {
       add(all_gather);
@@ -98,9 +101,10 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
     }
   }
   tell_adapted_table(layer, AdapterTarget::head, model, setting, software);
-  layer.pieces.push_back({"logits",
-                          LinearLayer{setting.tokens(), vocab, model.hidden, setting.precision, 0},
-                          Module::other, rows * model.hidden});
+  layer.pieces.push_back(
+      {"logits",
+       LinearLayer{setting.tokens(), vocab, model.hidden, stream_precision(setting, software), 0},
+       Module::other, rows * model.hidden});
   layer.pieces.back().learns = setting.learning.tables_learn();
   if (model.logit_cap) {
     // Reads and writes; backward reads the gradient and its result, which is kept, and writes.
@@ -122,17 +126,17 @@ Layer tell_head(const Transformer& model, const LayerSetting& setting, const Sof
 Layer tell_next_token(const Transformer& model, const LayerSetting& setting,
                       const Software& software) {
   const double traffic =
-      token_bytes(model, setting) * software.kernels.pointwise_traffic(setting.compiled);
+      token_bytes(model, setting, software) * software.kernels.pointwise_traffic(setting.compiled);
   Layer layer;
-  layer.input = token_bytes(model, setting) / real(setting.token_split());
+  layer.input = token_bytes(model, setting, software) / real(setting.token_split());
   layer.pieces.push_back(
       {"next-token norms", PointwiseKernels{StreamKind::fused_pointwise, 6 * traffic, 12 * traffic},
-       Module::norm, 3 * norm_parameters(model), false, 2 * token_bytes(model, setting)});
+       Module::norm, 3 * norm_parameters(model), false, 2 * token_bytes(model, setting, software)});
   layer.pieces.push_back({"next-token projection",
                           LinearLayer{setting.tokens(), model.hidden / setting.tp, 2 * model.hidden,
                                       setting.precision, 0},
                           Module::other, 2 * model.hidden * model.hidden, false,
-                          token_bytes(model, setting)});
+                          token_bytes(model, setting, software)});
   for (LayerPiece& piece : layer.pieces) piece.learns = setting.learning.all_learns();
   return layer;
 }

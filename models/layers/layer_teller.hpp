@@ -29,7 +29,7 @@ class LayerTeller {
         software(by),
         tokens(at.tokens()),
         shared_tokens(tokens / at.token_split()),
-        element(bytes_per_element(at.precision)),
+        element(bytes_per_element(stream_precision(at, by))),
         operand(bytes_per_element(at.products)),
         token_bytes(real(tokens * of_model.hidden) * element) {}
 

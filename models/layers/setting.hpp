@@ -102,6 +102,7 @@ struct Learning {
   BaseFormat base{};     ///< of frozen matrices
   bool embeddings{};     ///< tables learn, too
   bool last_layers{};    ///< the last layers alone learn, and the ends of the model do not
+  bool one_format{};     ///< ranks gather norms with frozen matrices, so that all have one format
 
   /// Tests whether the model's own matrices and norms learn in layers that are not frozen.
   [[nodiscard]] bool model_learns() const { return tuning == Tuning::full; }

@@ -118,6 +118,15 @@ double flat_gradients(const Plan& plan, const Software& software,
   return plan.micro_batches() > 1 ? blocks.total() : held(plan, blocks, 2);
 }
 
+/// Returns how many of `owned` gradients the update widens at once: DeepSpeed's stage 3, which is
+/// sharded layer by layer, goes by groups (sub_group_size, deepspeed/runtime/zero/config.py).
+double widened_at_once(const Plan& plan, const Software& software, double owned) {
+  constexpr double kSubGroup = 1e9;  // parameters
+  const Sharding by = software.communication.sharding;
+  const bool in_groups = plan.zero == 3 && (by == Sharding::deepspeed || by == Sharding::fsdp);
+  return in_groups ? std::min(owned, kSubGroup) : owned;
+}
+
 /// Bytes a parameter of copies that the update makes.
 double updated_copies(const Plan& plan, const MemoryStack& stack, double moment) {
   return plan.optimizer == Optimizer::adam ? stack.update_copies * moment : 0.0;
@@ -553,8 +562,9 @@ StageMemory stage_memory(const PartWeights& weights, const Transformer& model, c
   if (flattens) always += 8.0 * learning.total();
   // The update begins when no activations are left, and makes copies of gradients and of moments.
   const double update = plan.offload == Offload::none
-                            ? owned * ((1.0 - plan.optimizer_offload) * states.updating +
-                                       updated_copies(plan, stack, states.moment))
+                            ? widened_at_once(plan, software, owned) *
+                                      (1.0 - plan.optimizer_offload) * states.updating +
+                                  owned * updated_copies(plan, stack, states.moment)
                             : 0.0;
   const double at_update = update + stack.workspaces.value;
   const double passes = fullest.activations + fullest.live + always;

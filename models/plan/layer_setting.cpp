@@ -72,6 +72,7 @@ Learning learning_of(const Plan& plan) {
   learning.embeddings = plan.train_embeddings;
   if (plan.tuning == Tuning::full) return learning;
   learning.base = plan.base_precision;
+  learning.one_format = plan.zero >= 3;
   if (plan.tuning == Tuning::none) return learning;
   learning.rank = plan.lora_rank;
   learning.dropout = plan.lora_dropout > 0;

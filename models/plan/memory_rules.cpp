@@ -184,9 +184,16 @@ void check_offloaded_layers(Ruling& its) {
 
 void check_host_memory(Ruling& its) {
   // Stacks move by themselves inputs of layers that are repeated, and nothing else.
-  if (!its.request.offload_modules &&
-      (its.plan.recompute != Recompute::full || !its.cluster.host.known())) {
-    its.plan.offload_modules = {};
+  if (!its.request.offload_modules && !its.plan.offload_modules.empty()) {
+    const bool repeats = its.plan.recompute == Recompute::full;
+    if (repeats && !its.cluster.host.known()) {
+      its.warn(
+          "cluster {} says nothing of its hosts (host.memory and host.memory_bandwidth): the "
+          "inputs "
+          "of repeated layers, which {} keeps in host memory, are counted as the device's",
+          its.cluster.name, its.software.name);
+    }
+    if (!repeats || !its.cluster.host.known()) its.plan.offload_modules = {};
   }
   const std::string_view axis = its.plan.offload != Offload::none   ? "offload"
                                 : its.plan.optimizer_offload > 0    ? "optimizer_offload"

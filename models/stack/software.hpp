@@ -295,11 +295,12 @@ inline constexpr std::array<std::string_view, 3> kWordsOf<MemoryKind>{"allocated
 
 /// Copies that a layer keeps beside what its backward pass has to read: rotated queries and keys
 /// and the gate's activation, of eager kernels; keys and values of fewer heads, copied for each
-/// query head; inputs of products with matrices in nf4, which older releases of bitsandbytes hold.
-enum class KeptCopy : std::uint8_t { rotated, repeated_keys, quantised_inputs };
+/// query head; inputs of products with matrices in nf4, which older releases of bitsandbytes hold;
+/// hidden states in fp32, since norms are beside matrices of bitsandbytes.
+enum class KeptCopy : std::uint8_t { rotated, repeated_keys, quantised_inputs, wide_norms };
 template <>
-inline constexpr std::array<std::string_view, 3> kWordsOf<KeptCopy>{"rotated", "repeated-keys",
-                                                                    "quantised-inputs"};
+inline constexpr std::array<std::string_view, 4> kWordsOf<KeptCopy>{
+    "rotated", "repeated-keys", "quantised-inputs", "wide-norms"};
 
 /// The rank whose memory a stack logs: the one that holds most, the first, or the last, which has
 /// the loss.

@@ -147,6 +147,14 @@ void warn_of_host_memory(const Scenario& scenario, Prediction& prediction) {
                   node / kGiB, cluster.host.memory.value / kGiB));
 }
 
+/// Parts of the model that are counted among its parameters alone.
+void warn_of_parts_without_work(const Scenario& scenario, Prediction& prediction) {
+  const std::int64_t others = scenario.model.other_parameters;
+  if (others == 0) return;
+  prediction.warnings.push_back(fmt::format(
+      "other_parameters {}: neither time nor memory has them, such as a vision tower's", others));
+}
+
 /// Which constants stand in for those that the device lacks for the kernels of the plan's layers.
 void warn_of_stand_ins(const Scenario& scenario, Prediction& prediction) {
   const PartCounts held = parts_of(scenario.model);
@@ -211,6 +219,7 @@ Prediction predict(const Scenario& scenario, const LayerCosts& layers, FlopsConv
   add_times(scenario, layers, prediction);
   add_memory(scenario, layers.weights, prediction);
   warn_of_host_memory(scenario, prediction);
+  warn_of_parts_without_work(scenario, prediction);
   warn_of_stand_ins(scenario, prediction);
   warn_of_fixed_time(scenario, prediction);
   warn_of_torus(scenario, prediction);

@@ -81,6 +81,15 @@ TEST_CASE("what notes of fine-tuning say of loss and optimizer is read where it 
   const char* notes = "framework_config=accelerated-peft-bnb-foak-liger; packed 4096 tokens";
   CHECK(translated({{"gpus", "1"}, {"notes", notes}}).at("loss") == "fused");
   CHECK_FALSE(translated({{"gpus", "4"}, {"notes", notes}}).contains("loss"));
+  const auto stack = [](const char* config) {
+    return translated({{"software", "hf-trainer-fsdp-2025"},
+                       {"notes", std::string("row 1; framework_config=") + config + "; HF"}})
+        .at("software");
+  };
+  CHECK(stack("baseline-peft-bnb") == "hf-trainer-fsdp-2025");
+  CHECK(stack("accelerated-peft-bnb") == "hf-trainer-accelerated-peft-2025");
+  CHECK(stack("accelerated-peft-autogptq-foak-liger") == "hf-trainer-foak-2025");
+  CHECK(stack("foak-fast-kernels") == "hf-trainer-fast-kernels-2025");
   const Cells trainer{{"framework", "hf-trainer+peft"},
                       {"notes", "ZeRO stage of this row is assumed"},
                       {"tuning", "full"}};

@@ -291,9 +291,64 @@ TEST_CASE("what axolotl can and nobody prices is refused by name") {
   };
   CHECK(refusal({{"lisa_n_layers", "4"}}).find("LISA") != std::string::npos);
   CHECK(refusal(with_keys(kLora, {{"relora_steps", "150"}})).find("ReLoRA") != std::string::npos);
-  CHECK(lists_part(
-      job_of_training(axolotl({{"unfrozen_parameters", "[\"^lm_head.weight$\"]"}})).report.left_out,
-      "--unfrozen-parameters"));
+  CHECK(refusal({{"unfrozen_parameters", "[\"^lm_head.weight$\"]"}})
+            .find("learning of matrices by their names") != std::string::npos);
+}
+
+TEST_CASE("what learns in full is in fp32 where the trainer or who shards it casts it") {
+  const auto master = [](const std::string& text) {
+    return job_of_training(text).plan.master_weights;
+  };
+  const Keys full{{"finetuning_type", "full"}, {"lora_rank", "-"}, {"lora_target", "-"}};
+  CHECK(master(llama_factory(full)) == MasterWeights::fp32);
+  CHECK(master(llama_factory(with_keys(full, {{"bf16", "-"}, {"pure_bf16", "true"}}))) ==
+        MasterWeights::none);
+  CHECK_FALSE(master(llama_factory({})));
+  CHECK_FALSE(master(axolotl({})));
+  CHECK(master(axolotl({{"deepspeed", "deepspeed_configs/zero3_bf16.json"}})) ==
+        MasterWeights::fp32);
+  CHECK(master(axolotl({{"fsdp", "[full_shard, auto_wrap]"}})) == MasterWeights::fp32);
+}
+
+TEST_CASE("torchtune's names say adapters, their base and the objective") {
+  const std::string rest =
+      "lora_attn_modules: ['q_proj', 'v_proj']\n  lora_rank: 8\nbatch_size: 2\n"
+      "tokenizer:\n  max_seq_len: 2048\ndataset:\n"
+      "  _component_: torchtune.datasets.alpaca_cleaned_dataset\n  packed: True\n";
+  const ImportedJob qlora =
+      job_of_training("model:\n  _component_: torchtune.models.llama3.qlora_llama3_8b\n  " + rest +
+                      "optimizer:\n  _component_: bitsandbytes.optim.PagedAdamW\n");
+  CHECK(qlora.plan.tuning == Tuning::lora);
+  CHECK(qlora.plan.base_precision == BaseFormat::nf4_double);
+  CHECK(qlora.plan.packing == Packing::packed);
+  CHECK(qlora.plan.optimizer == Optimizer::adam);
+  CHECK_FALSE(lists_part(qlora.report.ignored, "packed"));
+  const ImportedJob lora =
+      job_of_training("model:\n  _component_: torchtune.models.llama3.lora_llama3_8b\n  " + rest);
+  CHECK_FALSE(lora.plan.base_precision);
+  const ImportedJob dpo = job_of_script(
+      "tune run lora_dpo_single_device --config llama3_1/8B_lora_dpo_single_device batch_size=4");
+  CHECK(dpo.plan.tuning == Tuning::lora);
+  CHECK(dpo.plan.objective == Objective::dpo);
+  CHECK(refusal_of_script("tune run knowledge_distillation_single_device --config "
+                          "qwen2/1.5_to_0.5B_knowledge_distillation_single_device")
+            .find("does not price yet") != std::string::npos);
+}
+
+TEST_CASE("unsloth's and TRL's own commands") {
+  const ImportedJob unsloth = job_of_script(
+      "python unsloth-cli.py --model_name unsloth/llama-3-8b --max_seq_length 8192 --dtype None "
+      "--load_in_4bit --r 64 --per_device_train_batch_size 4 --optim adamw_8bit");
+  CHECK(unsloth.software == "unsloth-2026");
+  CHECK(unsloth.plan.lora_rank == 64);
+  CHECK(unsloth.plan.lora_targets == WordSet<AdapterTarget>{AdapterTarget::all});
+  CHECK(unsloth.plan.base_precision == BaseFormat::nf4);
+  CHECK(unsloth.report.left_out.size() == 1);  // the global batch
+  const ImportedJob dpo = job_of_script(
+      "trl dpo --model_name_or_path Qwen/Qwen2-0.5B-Instruct --per_device_train_batch_size 2 "
+      "--max_length 1024 --precompute_ref_log_probs");
+  CHECK(dpo.software == "hf-peft-2026");
+  CHECK(dpo.plan.objective == Objective::dpo_precomputed);
 }
 
 TEST_CASE("MLPerf's files of variables") {

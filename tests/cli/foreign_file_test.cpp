@@ -79,6 +79,9 @@ TEST_CASE("each field of a job tells how sure it is and where it is from") {
       told(job_of_yaml("model:\n  tensor_model_parallel_size: 2\n" + kSmallShape));
   CHECK(has(yaml, "plan.tp 2 (stated): "));
   CHECK(has(yaml, "config.yaml, model.tensor_model_parallel_size\n"));
+  const std::string config = told(import_files({fixture("gpt2-config.json")}).job);
+  CHECK(has(config, "gpt2-config.json, n_embd\n"));
+  CHECK(has(config, "gpt2-config.json, the family gpt2\n"));
 }
 
 TEST_CASE("a model and a DeepSpeed config make one job") {

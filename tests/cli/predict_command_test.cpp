@@ -169,6 +169,33 @@ TEST_CASE("the text answer says units, convention, measured values and the stage
   }
 }
 
+TEST_CASE("tokens a second are of what rows compute, and of pairs both sequences count") {
+  const auto tokens_of = [](const std::string& arguments) {
+    const std::string ask =
+        "--model llama-3-8b --cluster rtx-4090-node --software hf-peft-2026 "
+        "--tuning lora --base-precision nf4 --dp 1 --gbs 8 --seq-len 4096 " +
+        arguments;
+    const std::string text = run_prequel("predict --quiet " + ask).out;
+    const Json json = predicted(ask);
+    const std::string said =
+        fmt::format("{:.0f} tokens/s", json.at("tokens_per_sec").get<double>());
+    CAPTURE(text);
+    CHECK(text.find(said) != std::string::npos);
+    return std::pair(text, json);
+  };
+  const auto [text, json] = tokens_of("--lengths alpaca-en --epochs 3");
+  CHECK(json.at("tokens_per_sec").get<double>() <
+        0.5 * 4096 * json.at("samples_per_sec").get<double>());
+  const double real = json.at("tokens").at("real").get<double>();
+  CHECK(text.find(fmt::format("{:.0f} tokens/s are no padding",
+                              real / json.at("sec_per_iter").get<double>())) != std::string::npos);
+  const double trained = real * json.at("run").at("iterations").get<double>();
+  CHECK(text.find(fmt::format("{:.4g}", trained)) != std::string::npos);
+  const Json pairs = tokens_of("--objective dpo").second;
+  CHECK(pairs.at("tokens_per_sec").get<double>() ==
+        doctest::Approx(2 * 4096 * pairs.at("samples_per_sec").get<double>()));
+}
+
 TEST_CASE("the second line says all that is not plain of a plan") {
   const auto plan_of = [](const std::string& arguments) {
     const std::string text = run_prequel("predict --quiet " + arguments).out;
@@ -225,14 +252,16 @@ TEST_CASE("bad values name flag, field and what would do, with status 2") {
 
 TEST_CASE("plans that cannot be priced are refused with what would do") {
   CHECK(refusal_of_prediction(
-            "--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
+            "--model gpt2-345m --cluster vtrain-a100-multi --nodes 1 --gbs 64 --zero 1 --offload "
             "optimizer") ==
-        "prequel: plan: offload: cluster selene says nothing of its hosts (host.memory and "
+        "prequel: plan: offload: cluster vtrain-a100-multi says nothing of its hosts (host.memory "
+        "and "
         "host.memory_bandwidth); offload none would do, or both keys, such as "
         "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"\n");
-  CHECK(predicted("--model gpt2-345m --cluster selene --nodes 1 --gbs 64 --zero 1 --offload "
-                  "optimizer --set cluster.host.memory='1 TB' --set "
-                  "cluster.host.memory_bandwidth='200 GB/s'")
+  CHECK(predicted(
+            "--model gpt2-345m --cluster vtrain-a100-multi --nodes 1 --gbs 64 --zero 1 --offload "
+            "optimizer --set cluster.host.memory='1 TB' --set "
+            "cluster.host.memory_bandwidth='200 GB/s'")
             .at("sec_per_iter") > 0);
   CHECK(refusal_of_prediction(
             "--model llama-2-7b --cluster dgx-h100 --nodes 4 --gbs 256 --precision fp32") ==

@@ -169,6 +169,34 @@ TEST_CASE("widening a frozen matrix costs its bytes at each use") {
   CHECK(stored_bytes(BaseFormat::nf4_double, 2) == doctest::Approx(0.516).epsilon(1e-3));
 }
 
+TEST_CASE("norms in fp32 beside matrices of bitsandbytes widen hidden states") {
+  const Transformer model = shipped_model("llama-2-7b");
+  Software stack;
+  stack.memory.keeps_copies = WordSet<KeptCopy>{KeptCopy::wide_norms};
+  const auto input = [&](BaseFormat base, bool one_format) {
+    Learning learning = adapters(16, {q, k, v, o});
+    learning.base = base;
+    learning.one_format = one_format;
+    const LayerSetting its = learning_setting(learning);
+    CHECK(tell_head(model, its, stack).input ==
+          tell_block(model, model.kind_of(0), its, stack).input);
+    return tell_block(model, model.kind_of(0), its, stack).input;
+  };
+  const double elements = 4096.0 * 4096;
+  CHECK(input(BaseFormat::bf16, false) == 2 * elements);
+  CHECK(input(BaseFormat::nf4, false) == 4 * elements);
+  CHECK(input(BaseFormat::int8, false) == 4 * elements);
+  // GPTQ's models stay as they are, and so do those whose norms ranks gather with their matrices.
+  CHECK(input(BaseFormat::gptq_int4, false) == 2 * elements);
+  CHECK(input(BaseFormat::nf4, true) == 2 * elements);
+  Plan sharded;
+  sharded.tuning = Tuning::lora;
+  sharded.zero = 3;
+  CHECK(learning_of(sharded).one_format);
+  sharded.zero = 2;
+  CHECK_FALSE(learning_of(sharded).one_format);
+}
+
 TEST_CASE("tables may have adapters, too") {
   const Transformer model = shipped_model("llama-3-8b");
   const std::int64_t one = 16 * (model.vocab + model.hidden);

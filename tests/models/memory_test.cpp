@@ -132,6 +132,26 @@ TEST_CASE("copies of gradients for the update show only where activations take l
   CHECK(narrow.memory().buffers.value < update.buffers.value);
 }
 
+TEST_CASE("stage 3 widens gradients of a billion parameters at a time") {
+  Case two;
+  two.model = shipped_model("llama-2-7b");
+  two.software = shipped_software("hf-peft-deepspeed-2023");
+  two.chunks = {{two.model.layers, true, true}};
+  two.plan.dp = 2;
+  two.plan.zero = 3;
+  two.plan.mbs = 1;
+  two.plan.seq_len = 64;
+  two.plan.master_weights = MasterWeights::fp32;
+  two.plan.grad_precision = Precision::bf16;
+  const auto update = [&] {
+    const StageMemory memory = two.memory();
+    return (memory.activations + memory.buffers - two.software.memory.workspaces).value;
+  };
+  CHECK(update() == doctest::Approx(4e9));
+  two.plan.zero = 2;
+  CHECK(update() > 3 * 4e9);
+}
+
 TEST_CASE("each ZeRO stage shards one more kind of state, and only that") {
   Case sharded;
   sharded.plan.dp = 8;

@@ -280,9 +280,9 @@ TEST_CASE("offload needs hosts that the cluster tells of") {
   Question question;
   question.request.offload = Offload::optimizer;
   CHECK(question.problems() == "no error");
-  question.cluster = shipped_cluster("selene");
+  question.cluster = shipped_cluster("vtrain-a100-multi");
   CHECK(question.problems() ==
-        "plan: offload: cluster selene says nothing of its hosts (host.memory and "
+        "plan: offload: cluster vtrain-a100-multi says nothing of its hosts (host.memory and "
         "host.memory_bandwidth); offload none would do, or both keys, such as "
         "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"");
   question.cluster.host = {{1e12}, {200e9}};
@@ -299,11 +299,34 @@ TEST_CASE("moments and activations move to hosts that are known, and to one plac
   question.request.offload = Offload::none;
   question.request.optimizer_offload = 0.0;
   question.request.offload_modules = WordSet<OffloadModule>{OffloadModule::core_attn};
-  question.cluster = shipped_cluster("selene");
-  CHECK(question.problems() ==
-        "plan: offload_modules: cluster selene says nothing of its hosts (host.memory and "
-        "host.memory_bandwidth); no offload_modules would do, or both keys, such as "
-        "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"");
+  question.cluster = shipped_cluster("vtrain-a100-multi");
+  CHECK(
+      question.problems() ==
+      "plan: offload_modules: cluster vtrain-a100-multi says nothing of its hosts (host.memory and "
+      "host.memory_bandwidth); no offload_modules would do, or both keys, such as "
+      "cluster.host.memory=\"1 TB\" and cluster.host.memory_bandwidth=\"200 GB/s\"");
+}
+
+TEST_CASE("inputs that a stack moves by itself stay where hosts are not known, which is said") {
+  Question question;
+  question.software = shipped_software("unsloth-2026");
+  question.model = shipped_model("llama-3-8b");
+  question.cluster = shipped_cluster("vtrain-a100-multi");
+  question.request = {};
+  question.request.dp = 1;
+  question.request.gbs = 8;
+  question.request.seq_len = 2048;
+  question.request.tuning = Tuning::lora;
+  const auto tells = [&] {
+    return std::ranges::any_of(question.warnings(), [](const std::string& warning) {
+      return warning.find("vtrain-a100-multi says nothing of its hosts") != std::string::npos;
+    });
+  };
+  CHECK(tells());
+  CHECK(question.resolve().plan.offload_modules.empty());
+  question.cluster.host = {{1e12}, {200e9}};
+  CHECK_FALSE(tells());
+  CHECK(question.resolve().plan.offload_modules.has(OffloadModule::attn_norm));
 }
 
 TEST_CASE("whole layers' activations leave the device where nothing else moves them") {

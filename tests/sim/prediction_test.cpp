@@ -353,6 +353,13 @@ TEST_CASE("a fixed time above a fifth of the step is warned of") {
               "software.host.fixed_per_iteration_s"));
 }
 
+TEST_CASE("parts of a model that are counted alone are told") {
+  const Settings tower{{"model.other_parameters", "1000000"}};
+  CHECK(warns(predict_with(tower), "other_parameters 1000000"));
+  CHECK_FALSE(warns(predict_with({}), "other_parameters"));
+  CHECK(predict_with(tower).sec_per_iter == predict_with({}).sec_per_iter);
+}
+
 TEST_CASE("on a torus the order of ranks is said to matter, where communication does") {
   const Settings settings{{"plan.nodes", "64"},       {"plan.tp", "1"},
                           {"plan.pp", "4"},           {"plan.mbs", "1"},

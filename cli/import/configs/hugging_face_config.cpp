@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
@@ -34,11 +35,14 @@ class Fields {
     for (const std::string& key : keys) {
       if (const auto found = root_.find(key)) {
         used_.insert(key);
+        key_ = key;
         return found;
       }
     }
     return std::nullopt;
   }
+  /// Returns the key that was found last.
+  [[nodiscard]] const std::string& key() const { return key_; }
   std::optional<std::int64_t> shape(const std::vector<std::string>& keys) {
     const auto found = find(keys);
     return found ? std::optional(found->integer(1, kMaxShape)) : std::nullopt;
@@ -100,6 +104,7 @@ class Fields {
 
   Cursor root_;
   std::set<std::string> used_;
+  std::string key_;
 };
 
 /// A multi-modal config keeps its language model one level down, or two.
@@ -392,6 +397,8 @@ class ModelReader {
     model.kv_heads.reset();
     model.head_dim.reset();
   }
+  /// Returns the keys that fields were read from.
+  [[nodiscard]] const auto& read_from() const { return keys_; }
 
  private:
   template <class Value>
@@ -409,7 +416,12 @@ class ModelReader {
     }
     if constexpr (std::is_same_v<Value, bool>) found = fields_.flag(*keys);
     if constexpr (std::is_same_v<Value, double>) found = fields_.number(*keys);
-    if (found) value = found;
+    if (found) keep(field, *found, value);
+  }
+  template <class Value>
+  void keep(const std::string& field, Value found, std::optional<Value>& value) {
+    value = found;
+    keys_[field] = fields_.key();
   }
   void read_size(const std::string& field, const std::vector<std::string>& keys,
                  std::optional<std::int64_t>& value) {
@@ -417,7 +429,7 @@ class ModelReader {
                                             "num_attention_heads", "vocab_size"};
     const bool headless = field == "num_attention_heads" && family_.type == "mamba2";
     if (headless) return;
-    if (const auto found = fields_.shape(keys)) value = found;
+    if (const auto found = fields_.shape(keys)) keep(field, *found, value);
     if (!value && std::ranges::find(kNeeded, field) != std::end(kNeeded)) {
       value = fields_.root().at(keys.front()).integer(1, kMaxShape);
     }
@@ -426,12 +438,14 @@ class ModelReader {
   Fields& fields_;
   const Family& family_;
   const ForeignNames& names_;
-  bool listed_{};  ///< whether a list says which layers have experts
+  bool listed_{};                            ///< whether a list says which layers have experts
+  std::map<std::string, std::string> keys_;  ///< of the config, by the field
 };
 
-void read_model(Fields& fields, const Family& family, Facts& job) {
+void read_model(const std::string& file, Fields& fields, const Family& family, Facts& job) {
   ImportedModel model = family.usual;
-  ModelReader(fields, family, *job.names).read(model);
+  ModelReader reader(fields, family, *job.names);
+  reader.read(model);
   if (!model.max_positions) {
     model.max_positions = kDefaultPositions;
     job.report.assumed.push_back(
@@ -452,6 +466,11 @@ void read_model(Fields& fields, const Family& family, Facts& job) {
   read_spans(fields, family, model, job.report);
   read_mixer_fields(fields.root().json(), family.type, job.names->mixer_keys, model, fields.used());
   set_model(model, job);
+  for (const auto& [name, key] : reader.read_from()) {
+    const std::string field = "model." + name;
+    const OriginScope from(job, {Sureness::stated, file, key});
+    job.set(field, job.text(field));
+  }
   follow_family(fields, family, job);
 }
 
@@ -483,8 +502,8 @@ void read_hugging_face_config(const Document& document, Facts& job) {
   }
   const std::string type = type_field->text();
   const Family family = family_of(*job.names, file, fields.root(), type);
-  const OriginScope from(job, {Sureness::stated, file, "the family " + type + " and its keys"});
-  read_model(fields, family, job);
+  const OriginScope from(job, {Sureness::usual, file, "the family " + type});
+  read_model(file, fields, family, job);
   const auto path = fields.find({"_name_or_path"});
   job.set("model.name", path && path->is_text() && !path->text().empty() ? path->text() : type);
   leave_out(document.root(), job);

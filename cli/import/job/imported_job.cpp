@@ -49,11 +49,7 @@ template <class T>
 void take(const nlohmann::json& file, const char* key, std::optional<T>& value) {
   const auto found = file.find(key);
   if (found == file.end() || found->is_null()) return;
-  if constexpr (std::is_enum_v<T>) {
-    value = named<T>(found->template get<std::string>());
-  } else {
-    value = found->template get<T>();
-  }
+  read_fact(found->is_string() ? found->template get<std::string>() : found->dump(), value);
 }
 
 Json model_object(const ImportedModel& model, const std::string& origin) {

@@ -20,11 +20,6 @@
 #include "models/job/library.hpp"
 
 namespace prequel {
-namespace {
-
-constexpr std::int64_t kMostInBatch = 1LL << 15;  // a product of two is no overflow
-
-}  // namespace
 
 void assume_nanogpt_defaults(Facts& job) {
   const bool config = job.is_of("nanogpt");
@@ -47,15 +42,7 @@ void assume_nanogpt_defaults(Facts& job) {
                                    (config ? "configuration does" : "flags do") + " not say it");
     }
   }
-  const std::int64_t steps = job.value("gradient_accumulation_steps").value_or(0);
-  const auto mbs = job.value("plan.mbs");
-  if (job.says("plan.gbs") || steps < 1 || steps > kMostInBatch || !mbs || *mbs > kMostInBatch)
-    return;
-  job.drop("gradient_accumulation_steps");
-  job.assume("plan.gbs", std::to_string(*mbs * steps),
-             fmt::format("gbs {}: batch_size {} x gradient_accumulation_steps {}, which nanoGPT's "
-                         "train.py shares out among all ranks",
-                         *mbs * steps, *mbs, steps));
+  follow_rules("nanogpt", job);
 }
 
 void look_up_flavour(const Library* library, Facts& job) {

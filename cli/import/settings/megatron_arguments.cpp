@@ -251,6 +251,18 @@ class Arguments {
     return true;
   }
 
+  /// Tests whether a `$` stands for a value, and not for the end of a text as in
+  /// `^lm_head.weight$`.
+  static bool names_variable(const std::string& value) {
+    for (std::size_t at = value.find('$'); at != std::string::npos; at = value.find('$', at + 1)) {
+      const char next = at + 1 < value.size() ? value[at + 1] : ' ';
+      if (next == '{' || next == '(' || next == '_' ||
+          std::isalnum(static_cast<unsigned char>(next)) != 0)
+        return true;
+    }
+    return false;
+  }
+
   /// Refuses what asks for another model or training than is priced. A value that nothing resolves
   /// may be any, so that it is only told. Returns whether the flag is of that kind.
   bool refuse_unpriced(const std::string& flag, const std::string& value) {
@@ -258,7 +270,7 @@ class Arguments {
     job_.note(flag);
     const UnpricedRow* row = asked_for(job_.names->unpriced, flag, value, source_);
     if (row == nullptr) return true;
-    if (value.find('$') != std::string::npos) {
+    if (names_variable(value)) {
       leave_out(flag, value, "could not be resolved; predicted without it");
       return true;
     }
@@ -484,7 +496,8 @@ bool Arguments::is_reader(std::string_view name) {
 }  // namespace
 
 bool is_value_reader(const ForeignNames& names, std::string_view reader) {
-  return Arguments::is_reader(reader) || is_tuning_reader(reader) ||
+  Facts scratch;
+  return Arguments::is_reader(reader) || take_tuning(reader, "", "", scratch) ||
          names.value_rules.contains(reader);
 }
 

@@ -327,28 +327,15 @@ bool takes_objective_of(std::string_view program, Facts& job) {
   return false;
 }
 
-namespace {
-
-/// Readers of settings, by their names in data/import/.
-struct TuningReader {
-  std::string_view name;
-  void (*take)(const std::string& flag, const std::string& value, Facts& job);
-  bool stands_alone = true;  ///< a flag without a value is a switch
-};
-constexpr TuningReader kTuningReaders[] = {{"lora_targets", take_targets, false},
-                                           {"listed_layers", take_listed_layers}};
-
-}  // namespace
-
-bool is_tuning_reader(std::string_view name) {
-  return std::ranges::find(kTuningReaders, name, &TuningReader::name) != std::end(kTuningReaders);
-}
-
-bool take_tuning(const std::string& name, const std::string& flag, const std::string& said,
+bool take_tuning(std::string_view name, const std::string& flag, const std::string& value,
                  Facts& job) {
-  const auto* const reader = std::ranges::find(kTuningReaders, name, &TuningReader::name);
-  if (reader == std::end(kTuningReaders)) return false;
-  reader->take(flag, said.empty() && reader->stands_alone ? "true" : said, job);
+  if (name == "lora_targets") {
+    take_targets(flag, value, job);
+  } else if (name == "listed_layers") {
+    take_listed_layers(flag, value.empty() ? "true" : value, job);
+  } else {
+    return false;
+  }
   job.note(flag);
   return true;
 }

@@ -24,10 +24,7 @@ bool takes_objective_of(std::string_view program, Facts& job);
 
 /// Reads a flag or key (`--lora-rank`) of what learns by the reader that data/import/ names for it;
 /// false where there is none. Words that are known and not priced are listed as left out.
-bool take_tuning(const std::string& name, const std::string& flag, const std::string& value,
+bool take_tuning(std::string_view name, const std::string& flag, const std::string& value,
                  Facts& job);
-
-/// Tests whether there is such a reader.
-bool is_tuning_reader(std::string_view name);
 
 }  // namespace prequel
