@@ -13,6 +13,7 @@
 
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
+#include "cli/import/job/job_rules.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/script_sources.hpp"

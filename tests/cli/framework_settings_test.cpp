@@ -140,10 +140,10 @@ TEST_CASE(
   const std::string parallelism = "parallelism:\n  dp: 4\n  tp: 2\n  tp_mode: REDUCE_SCATTER\n";
   const ImportedJob kept = job_of_yaml(model + parallelism + "  tp_recompute_allgather: false\n");
   CHECK(kept.software == "nanotron-2025");
-  CHECK(kept.flag("keeps_gathers") == true);
+  CHECK(kept.text("keeps_gathers") == "true");
   CHECK(
-      job_of_yaml(model + parallelism + "  tp_recompute_allgather: true\n").flag("keeps_gathers") ==
-      false);
+      job_of_yaml(model + parallelism + "  tp_recompute_allgather: true\n").text("keeps_gathers") ==
+      "false");
   CHECK_FALSE(job_of_yaml(model + parallelism).says("keeps_gathers"));
 }
 

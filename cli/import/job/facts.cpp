@@ -27,10 +27,6 @@ std::optional<std::int64_t> Facts::value(std::string_view name) const {
   return found == nullptr ? std::nullopt : std::optional<std::int64_t>(parse_integer(found->text));
 }
 
-std::optional<bool> Facts::flag(std::string_view name) const {
-  return says(name) ? std::optional(text(name) == "true") : std::nullopt;
-}
-
 void Facts::set(const std::string& name, std::string text) {
   if (text.empty()) return drop(name);
   facts_[name] = {std::move(text), origin_};

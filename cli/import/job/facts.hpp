@@ -97,7 +97,6 @@ class Facts {
   /// Returns the text of a fact; an empty one where nothing says it.
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] std::optional<std::int64_t> value(std::string_view name) const;
-  [[nodiscard]] std::optional<bool> flag(std::string_view name) const;
   /// Returns all whose names begin so.
   [[nodiscard]] auto with(std::string_view begin) const {
     const auto first = facts_.lower_bound(begin);
