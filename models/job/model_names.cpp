@@ -16,9 +16,10 @@ namespace {
 
 /// Words that names have beside the model's own: the publisher, a further training, the purpose of
 /// a recipe.
-constexpr std::string_view kBeside[] = {"meta", "hf",     "instruct", "chat",   "base",     "it",
-                                        "sft",  "config", "pretrain", "recipe", "finetune", "mcore",
-                                        "bnb",  "4bit",   "full",     "models", "model"};
+constexpr std::string_view kBeside[] = {"meta",     "hf",    "instruct", "chat",     "base",
+                                        "it",       "sft",   "config",   "pretrain", "recipe",
+                                        "finetune", "mcore", "bnb",      "4bit",     "full",
+                                        "models",   "model", "nvidia",   "bf16"};
 
 bool is_version(std::string_view word) {
   return word.size() > 1 && word[0] == 'v' &&

@@ -146,6 +146,21 @@ struct ChunkLoad {
   double placeholders{};  ///< for gradients of weights, of the block that has most
 };
 
+/// Tests whether a loss makes its gradients in the forward pass already, as Liger's fused one.
+bool gives_gradients_early(const Plan& plan, const Software& software) {
+  return plan.loss == LossForm::fused && !software.kernels.transformer_engine;
+}
+
+/// Bytes of these gradients, of hidden states and of a table that learns: each micro batch keeps
+/// both until its backward pass (`save_for_backward` of LigerFusedLinearCrossEntropyFunction).
+double early_gradients(const Transformer& model, const Plan& plan, const Software& software) {
+  const double table = learning_of(plan).tables_learn()
+                           ? real(head_outputs(model, plan.tp, software.vocab_multiple))
+                           : 0.0;
+  return bytes_per_element(activation_precision(plan)) * real(model.hidden) *
+         (real(layer_setting(plan).tokens()) + table);
+}
+
 /// Bytes of the most that a loss holds of the logits of one head.
 double loss_bytes(const Transformer& model, const Plan& plan, const Software& software) {
   constexpr double kChunks = 8;  // torchtune's CEWithChunkedOutputLoss
@@ -170,16 +185,25 @@ double loss_bytes(const Transformer& model, const Plan& plan, const Software& so
     }
     case LossForm::fused: {
       if (in_place) return kWide * logits;
-      // Liger's: as many tokens at a time as keep their logits near the hidden states in size, and
-      // gradients of hidden states and of the table at once.
+      // Liger's: as many tokens at a time as keep their logits near the hidden states in size.
       const double parts = std::ceil(vocab / real(model.hidden));
       const double rows = real(static_cast<std::int64_t>(
           std::bit_ceil(static_cast<std::uint64_t>(std::ceil(tokens / parts)))));
-      return whole * std::min(rows, tokens) * vocab +
-             element * real(model.hidden) * (tokens + vocab);
+      return whole * std::min(rows, tokens) * vocab + early_gradients(model, plan, software);
     }
   }
   return whole * logits;
+}
+
+/// Bytes that a loss keeps from its forward to its backward pass, `most` of which it held.
+double waiting_loss_bytes(const Transformer& model, const Plan& plan, const Software& software,
+                          double most) {
+  if (gives_gradients_early(plan, software)) return early_gradients(model, plan, software);
+  const double logits = real(layer_setting(plan).tokens()) *
+                        real(head_outputs(model, plan.tp, software.vocab_multiple));
+  const double each =
+      software.kernels.transformer_engine ? 4.0 : software.memory.logit_bytes.compiled;
+  return std::min(most, each * logits);
 }
 
 /// Bytes of the head's gradient beside its logits, where it is a sum over their chunks.
@@ -198,7 +222,6 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
   const MemoryStack& stack = software.memory;
   const bool full = plan.recompute == Recompute::full && repeated_blocks(plan) == 1;
   const double tokens = real(layer_setting(plan).tokens());
-  const double logits = tokens * real(head_outputs(model, plan.tp, software.vocab_multiple));
   const double backward =
       stack.backward_bytes * tokens * real(model.hidden + model.ffn_hidden) / real(plan.tp);
   std::vector<ChunkLoad> loads;
@@ -237,9 +260,7 @@ std::vector<ChunkLoad> loads_of(const PartWeights& weights, const Transformer& m
     load.in_transit = 2 * (heaviest.offloaded + (plan.offload_layers > 0 ? heaviest.kept : 0.0));
     if (const std::int64_t heads = chunk.parts[Part::head]; heads > 0) {
       const double most = loss_bytes(model, plan, software);
-      const double waiting =
-          software.kernels.transformer_engine ? 4.0 : stack.logit_bytes.compiled;  // fp32 alone
-      const double kept = std::min(most, waiting * logits);
+      const double kept = waiting_loss_bytes(model, plan, software, most);
       load.waiting = real(heads) * kept;
       load.loss = real(heads - 1) * kept + most + summed_head_bytes(model, plan, software);
       load.kept += load.waiting;

@@ -12,11 +12,13 @@
 namespace prequel {
 
 void fill_chosen_attention(Ruling& its) {
-  if (!its.model.chooses_keys() || its.request.attention) return;
-  its.plan.attention = AttentionKind::flash;
+  if (!its.model.chooses_keys()) return;
+  if (!its.request.attention) its.plan.attention = AttentionKind::flash;
+  if (its.plan.attention != AttentionKind::flash) return;
   its.warn(
       "attention flash: by a kernel for chosen keys (Megatron's dsa_kernel_backend tilelang or "
-      "cudnn); without one, as Megatron by default, all scores are made: attention unfused");
+      "cudnn), which flash attention is not; without one, as Megatron by default, all scores are "
+      "made: attention unfused");
 }
 
 void check_attention(Ruling& its) {

@@ -34,17 +34,16 @@ class Explainer {
       kernels_.push_back({operators[i].name, name(part, kinds_), pass, operators[i], seconds, count,
                           explained(operators[i], seconds)});
     }
-    if (costs.size() > operators.size()) {
-      const KernelCost& launches = costs.back();
-      kernels_.push_back(
-          {launches.name,
-           name(part, kinds_),
-           pass,
-           {launches.name, Seconds{launches.seconds}},
-           launches.seconds,
-           count,
-           said("launches that the device waits for", "software.host", launches.seconds)});
-    }
+    double waits = 0;
+    for (const KernelCost& launches : costs.subspan(operators.size())) waits += launches.seconds;
+    if (waits <= 0) return;
+    kernels_.push_back({"launches",
+                        name(part, kinds_),
+                        pass,
+                        {"launches", Seconds{waits}},
+                        waits,
+                        count,
+                        said("launches that the device waits for", "software.host", waits)});
   }
 
   [[nodiscard]] std::vector<ExplainedKernel> kernels() && { return std::move(kernels_); }

@@ -13,7 +13,7 @@
 namespace prequel {
 
 struct ExplainedKernel {
-  std::string_view name;   ///< as operators are called: "qkv", "mlp all-reduce", or "launches"
+  std::string_view name;   ///< as operators are called: "qkv", "mlp all-reduce", "launches"
   std::string part;        ///< of the model: "embedding", "block", "experts block", "head", …
   std::string_view pass;   ///< "forward", "recompute", "backward"
   Operator what;           ///< with its shape; a time where it is measured or of the host

@@ -46,8 +46,11 @@ LayerCosts with_products(LayerCosts layers, double factor) {
 
 LayerCosts with_launches(LayerCosts layers, double factor) {
   each_part([&](Part part) {
-    layers[part].forward.host *= factor;
-    layers[part].backward.host *= factor;
+    for (PassCost* pass : {&layers[part].forward, &layers[part].backward}) {
+      pass->host *= factor;
+      pass->weight_gradient_host *= factor;
+      pass->host_beside *= factor;
+    }
   });
   return layers;
 }

@@ -31,12 +31,18 @@ struct KernelCost {
 };
 using KernelCosts = std::vector<KernelCost>;
 
+/// The host's seconds of a pass beside what its kernels wait for.
+struct HostPass {
+  double launching{};  ///< `PassCost::launching`
+  double beside{};     ///< `PassCost::host_beside`
+};
+
 /// In the order in which they run; the backward begins with what it repeats. Launches that the
-/// device waits for come last, as one. They add up to the `PartCost`.
+/// device waits for come last, those for weights apart. They add up to the `PartCost`.
 struct PartKernels {
   KernelCosts forward, backward;
-  double launching_forward{}, launching_backward{};  ///< `PassCost::launching`
-  double copies{};                                   ///< `PassCost::copies`, of either pass
+  HostPass host_forward, host_backward;
+  double copies{};  ///< `PassCost::copies`, of either pass
 };
 using LayerKernels = PerPart<PartKernels>;
 }  // namespace prequel

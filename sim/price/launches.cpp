@@ -66,30 +66,61 @@ LaunchCounts context_launches(const LayerQuestion& question, const CommonStack& 
 struct PassLaunches {
   double layers{}, launches{}, lost_share{}, count_wait{};
   double beside{};            ///< share of what experts exchange that keeps no kernel waiting
+  double count_wait_left{1};  ///< share of `count_wait` that another micro batch beside it leaves
   Seconds tensor_collective;  ///< what each collective of the tensor group costs besides its launch
 };
 
-/// Adds what a pass waits for the host: as stated by the layer, or by the rule of HostStack. Gives
-/// `PassCost::launching`.
-double add_waits(KernelCosts& kernels, const Inputs& inputs, const PassLaunches& pass) {
+/// The time of kernels that the host launches one after another.
+struct LaunchedKernels {
+  double all{}, exchange{}, weight_gradients{};  ///< s
+  double weight_share{};                         ///< of the kernels: products for weights
+  std::int64_t tensor_collectives{};
+
+  explicit LaunchedKernels(const KernelCosts& kernels) {
+    double products = 0;
+    for (const KernelCost& kernel : kernels) {
+      all += kernel.seconds;
+      if (kernel.kind == WorkKind::expert_comm) exchange += kernel.seconds;
+      if (kernel.kind == WorkKind::tensor_comm) ++tensor_collectives;
+      if (!kernel.weight_gradient) continue;
+      weight_gradients += kernel.seconds;
+      ++products;
+    }
+    if (products > 0) weight_share = products / real(kernels.size());
+  }
+};
+
+/// Adds what a pass waits for the host: as stated by the layer, or by the rule of HostStack. Waits
+/// for products of weights are a kernel of their own: schedules may run these apart.
+HostPass add_waits(KernelCosts& kernels, const Inputs& inputs, const PassLaunches& pass) {
   const HostStack& host = inputs.software.host;
   const bool blocking = host.launch == Launch::blocking;
   const double whole = pass.layers * host.blocking_launch_per_layer.value;
-  double waits = blocking ? whole : pass.layers * host.async_launch_per_layer.value;
-  waits += pass.count_wait;
+  const double stated = blocking ? whole : pass.layers * host.async_launch_per_layer.value;
+  const LaunchedKernels launched(kernels);
   double busy = 0;
   if (host.one_launch.value > 0) {
-    double device = 0;
-    busy = host.one_launch.value * inputs.cluster.host.launch_factor * pass.launches;
-    for (const KernelCost& kernel : kernels) {
-      const bool hidden = kernel.kind == WorkKind::expert_comm;
-      device += kernel.seconds * (hidden ? 1.0 - pass.beside : 1.0);
-      if (kernel.kind == WorkKind::tensor_comm) busy += pass.tensor_collective.value;
-    }
-    waits += std::max(0.0, busy - device) + pass.lost_share * std::min(device, busy);
+    busy = host.one_launch.value * inputs.cluster.host.launch_factor * pass.launches +
+           real(launched.tensor_collectives) * pass.tensor_collective.value;
   }
-  if (waits > 0) kernels.push_back({"launches", waits, WorkKind::host});
-  return blocking ? 0.0 : whole + busy + pass.count_wait;
+  const auto waits_beside = [&](double device) {
+    return busy > 0 ? std::max(0.0, busy - device) + pass.lost_share * std::min(device, busy) : 0.0;
+  };
+  const double waits = waits_beside(launched.all);
+  const double more = waits_beside(launched.all - pass.beside * launched.exchange) - waits;
+  // The host launches kernels in their order: those for weights wait for their own launches, and
+  // the others for the rest.
+  const double share = launched.weight_share;
+  const double late = std::max(0.0, busy - launched.all);
+  const double of_weights = share * (stated + waits - late) +
+                            std::clamp(share * busy - launched.weight_gradients, 0.0, late);
+  const double others = stated + waits + pass.count_wait - of_weights;
+  if (others > 0) kernels.push_back({"launches", others, WorkKind::host});
+  if (of_weights > 0) {
+    kernels.push_back({"launches", of_weights, WorkKind::host, 0.0, false, true});
+  }
+  const double counts = pass.count_wait_left * pass.count_wait;
+  return {blocking ? 0.0 : whole + busy + counts, more + counts - pass.count_wait};
 }
 
 /// Waits of a forward pass over experts for the token counts of other ranks, unless a graph or a
@@ -99,8 +130,7 @@ double count_wait(const Software& software, LayerKind kind, const LayerQuestion&
   const bool counts =
       kind.has_experts() && !setting.fixed_capacity && !setting.graphs.has(GraphedModule::full);
   if (!counts || setting.ep == 1) return 0;
-  const double left = question.beside ? software.common.count_wait_beside : 1.0;
-  return left * software.host.count_wait.value;
+  return software.host.count_wait.value;
 }
 
 double lost_share(const HostStack& host, LayerKind kind, const LayerSetting& setting) {
@@ -128,14 +158,16 @@ void add_launches(const LaunchedBlock& block, const LayerQuestion& question, con
   const double lost = lost_share(software.host, kind, setting);
   const double beside =
       question.beside ? exchange_beside(software.communication, setting.graphs) : 0.0;
+  const double left = question.beside ? software.common.count_wait_beside : 1.0;
   const double layers = kind.sublayers() / 2.0;  // stacks state what a usual block launches
-  kernels.launching_forward = add_waits(
-      kernels.forward, inputs, {layers, launches.forward, lost, wait, beside, tensor_collective});
+  kernels.host_forward =
+      add_waits(kernels.forward, inputs,
+                {layers, launches.forward, lost, wait, beside, left, tensor_collective});
   if (layer.detached) return;
-  kernels.launching_backward =
+  kernels.host_backward =
       add_waits(kernels.backward, inputs,
                 {layers * (back + again), launches.backward + again * launches.forward, lost,
-                 again * wait, beside, tensor_collective});
+                 again * wait, beside, left, tensor_collective});
 }
 
 }  // namespace prequel

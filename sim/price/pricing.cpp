@@ -68,7 +68,10 @@ PassCost sum(const KernelCosts& kernels) {
         cost.ep_comm += kernel.seconds;
         cost.hidden_ep_comm += kernel.hidden;
         continue;
-      case WorkKind::host: cost.host += kernel.seconds; continue;
+      case WorkKind::host:
+        cost.host += kernel.seconds;
+        if (kernel.weight_gradient) cost.weight_gradient_host += kernel.seconds;
+        continue;
       case WorkKind::attention: cost.attention += kernel.seconds; break;
       case WorkKind::stream: cost.stream += kernel.seconds; break;
       case WorkKind::product: break;
@@ -191,8 +194,11 @@ LayerCosts price(const LayerQuestion& question, const Inputs& inputs) {
   each_part([&](Part part) {
     const PartKernels& its = kernels[part];
     costs[part] = {sum(its.forward), sum(its.backward)};
-    costs[part].forward.launching = its.launching_forward;
-    costs[part].backward.launching = its.launching_backward;
+    for (const auto& [pass, host] : {std::pair{&costs[part].forward, &its.host_forward},
+                                     std::pair{&costs[part].backward, &its.host_backward}}) {
+      pass->launching = host->launching;
+      pass->host_beside = host->beside;
+    }
     costs[part].forward = real(1 + question.forward_only) * costs[part].forward;
     costs[part].forward.copies = costs[part].backward.copies = its.copies;
     const bool has_matrices = is_block(part) || part == Part::next_token;

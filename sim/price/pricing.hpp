@@ -18,15 +18,18 @@ namespace prequel {
 
 /// Seconds of one pass over a stage, by what they are spent on.
 struct PassCost {
-  double compute{};          ///< kernels
-  double recompute{};        ///< kernels that repeat the forward pass
-  double tp_comm{};          ///< exposed tensor-parallel collectives, repeated ones included
-  double cp_comm{};          ///< the same of context ranks
-  double ep_comm{};          ///< and of expert ranks: dispatch and combine
-  double host{};             ///< launches that the device waits for
-  double weight_gradient{};  ///< part of `compute`: products that no earlier layer waits for
-  double attention{};        ///< part of `compute` and `recompute`
-  double stream{};           ///< part of `compute` and `recompute`: memory-bound kernels
+  double compute{};               ///< kernels
+  double recompute{};             ///< kernels that repeat the forward pass
+  double tp_comm{};               ///< exposed tensor-parallel collectives, repeated ones included
+  double cp_comm{};               ///< the same of context ranks
+  double ep_comm{};               ///< and of expert ranks: dispatch and combine
+  double host{};                  ///< launches that the device waits for
+  double weight_gradient{};       ///< part of `compute`: products that no earlier layer waits for
+  double weight_gradient_host{};  ///< part of `host`: their launches
+  /// Growth of `host` where another micro batch runs in place of exchanges; no part of the total.
+  double host_beside{};
+  double attention{};  ///< part of `compute` and `recompute`
+  double stream{};     ///< part of `compute` and `recompute`: memory-bound kernels
   /// Seconds in which the host launches it, ahead of the device; no part of the total. 0 where the
   /// device waits for each launch anyway.
   double launching{};
@@ -39,14 +42,19 @@ struct PassCost {
   [[nodiscard]] double total() const {
     return compute + recompute + tp_comm + cp_comm + ep_comm + host;
   }
+  /// Seconds of the part of it that a schedule may run apart.
+  [[nodiscard]] double for_weights() const { return weight_gradient + weight_gradient_host; }
   PassCost& operator+=(const PassCost& other);
   friend PassCost operator*(double times, PassCost cost);
 };
 inline constexpr double PassCost::*kPassParts[] = {
-    &PassCost::compute,         &PassCost::recompute,     &PassCost::tp_comm,
-    &PassCost::cp_comm,         &PassCost::ep_comm,       &PassCost::host,
-    &PassCost::weight_gradient, &PassCost::attention,     &PassCost::stream,
-    &PassCost::launching,       &PassCost::copies,        &PassCost::hidden_tp_comm,
+    &PassCost::compute,         &PassCost::recompute,
+    &PassCost::tp_comm,         &PassCost::cp_comm,
+    &PassCost::ep_comm,         &PassCost::host,
+    &PassCost::weight_gradient, &PassCost::weight_gradient_host,
+    &PassCost::host_beside,     &PassCost::attention,
+    &PassCost::stream,          &PassCost::launching,
+    &PassCost::copies,          &PassCost::hidden_tp_comm,
     &PassCost::hidden_cp_comm,  &PassCost::hidden_ep_comm};
 
 /// One micro batch on one part, or on one model chunk.

@@ -12,12 +12,14 @@
 
 namespace prequel {
 
-/// Seconds of a pass that runs alone, in which one follows the other.
+/// Seconds of a pass beside another's.
 struct PassParts {
   double compute{};
   double exchange{};
+  double growth{};  ///< of `compute`, against a pass that runs alone
 
-  [[nodiscard]] double alone() const { return compute + exchange; }
+  /// Seconds where one part follows the other.
+  [[nodiscard]] double alone() const { return compute + exchange - growth; }
 };
 
 /// Sets all that forwards and backwards of a block take, alone or side by side. Links carry one

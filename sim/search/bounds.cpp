@@ -16,7 +16,9 @@ PassCost least_of(const PassCost& a, const PassCost& b) {
 
 /// The compute stream's part of a pass: what overlaps with another micro batch may take none of it.
 double pass_seconds(const PassCost& cost, const Plan& plan) {
-  return plan.overlap.has(Overlapped::ep) ? cost.total() - cost.ep_comm : cost.total();
+  return plan.overlap.has(Overlapped::ep)
+             ? cost.total() - cost.ep_comm + std::min(0.0, cost.host_beside)
+             : cost.total();
 }
 
 }  // namespace
@@ -63,7 +65,7 @@ Seconds PassBounds::least_time(const Scenario& scenario, const LayerCosts& layer
       const ChunkCosts costs =
           chunk_costs(layers, (*parts)[model_part(plan.schedule, shape, stage, chunk)]);
       const double backward = pass_seconds(costs.backward, plan);
-      const double weights = std::min(backward, costs.backward.weight_gradient);
+      const double weights = std::min(backward, costs.backward.for_weights());
       durations.at(TaskKind::forward, stage, chunk) = pass_seconds(costs.forward, plan);
       durations.at(TaskKind::backward, stage, chunk) = backward;
       durations.at(TaskKind::weight_gradient, stage, chunk) = weights;

@@ -58,13 +58,14 @@ PassCost passes_of(const Step& step, std::uint32_t stage) {
   return (traits(step.schedule).mirrored ? micro_batches / 2 : micro_batches) * all;
 }
 
-/// The share of launches that two schedules cost more, in the passes of a stage side by side.
-double launching_beside(const Step& step, std::uint32_t stage) {
+/// The share of what the host takes more, in the passes of a stage side by side.
+double host_beside(const Step& step, std::uint32_t stage) {
   double launches = 0;
   double passes = 0;
   for (std::uint32_t chunk = 0; chunk < step.shape.chunks; ++chunk) {
     const ChunkCosts& costs = step.blocks[chunk * step.shape.stages + stage].costs;
-    launches += step.beside_launch_share * (costs.forward.launching + costs.backward.launching);
+    launches += step.beside_launch_share * (costs.forward.launching + costs.backward.launching) +
+                costs.forward.host_beside + costs.backward.host_beside;
     passes += step.durations.at(TaskKind::forward_beside, stage, chunk) +
               step.durations.at(TaskKind::backward_beside, stage, chunk);
   }
@@ -124,7 +125,7 @@ PlayedStep play(const Step& step) {
     if (shape.exchanges == Exchanges::beside) {
       // Exchanges that run beside other passes are exposed where these wait for them or run longer.
       const double all = spent(Spent::passes) + spent(Spent::beside);
-      const double lost = launching_beside(step, stage) * spent(Spent::beside);
+      const double lost = host_beside(step, stage) * spent(Spent::beside);
       time.host += lost;
       time.ep_comm =
           std::max(0.0, spent(Spent::exchange) + all - lost - (passes.total() - passes.ep_comm));

@@ -335,9 +335,9 @@ class StepBuilder {
     const double backward = costs.backward.total();
     durations.at(TaskKind::forward, stage, chunk) = costs.forward.total();
     durations.at(TaskKind::backward, stage, chunk) = backward;
-    durations.at(TaskKind::weight_gradient, stage, chunk) = costs.backward.weight_gradient;
-    durations.at(TaskKind::input_gradient, stage, chunk) =
-        backward - costs.backward.weight_gradient;
+    const double weights = costs.backward.for_weights();
+    durations.at(TaskKind::weight_gradient, stage, chunk) = weights;
+    durations.at(TaskKind::input_gradient, stage, chunk) = backward - weights;
     durations.at(TaskKind::offload_activations, stage, chunk) = costs.forward.copies;
     durations.at(TaskKind::reload_activations, stage, chunk) = costs.backward.copies;
     if (!content.head) add_hop(TaskKind::send_forward, stage, chunk);
@@ -349,7 +349,7 @@ class StepBuilder {
     const double share = exchange_beside(scenario_.plan, scenario_.software.communication);
     const auto parts = [&](const PassCost& pass) {
       const double exchange = share * pass.ep_comm;
-      return PassParts{pass.total() - exchange, exchange};
+      return PassParts{pass.total() - exchange + pass.host_beside, exchange, pass.host_beside};
     };
     set_passes(step_.durations, stage, chunk, parts(costs.forward), parts(costs.backward));
     const double launched = step_.beside_launch_share;

@@ -199,6 +199,62 @@ TEST_CASE("configs give the parameters of their checkpoints") {
              {"attention": {"n_heads_in_group": 4}, "ffn": {"ffn_mult": null, "no_op": true}},
              {"attention": {"no_op": true}, "ffn": {"no_op": true}}]})",
        16.733184, 0},
+      // skt/A.X-K1: 519 billion, 33 of them active
+      {R"({"model_type": "AXK1", "num_hidden_layers": 61, "hidden_size": 7168,
+           "num_attention_heads": 64, "num_key_value_heads": 64, "intermediate_size": 18432,
+           "moe_intermediate_size": 2048, "n_routed_experts": 192, "n_shared_experts": 1,
+           "num_experts_per_tok": 8, "first_k_dense_replace": 1, "moe_layer_freq": 1,
+           "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128,
+           "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 163840,
+           "max_position_embeddings": 131072, "tie_word_embeddings": false})",
+       518982.622208, 32780},
+      // inceptionai/Jais-2-8B-Chat: 8,090,401,280 with two products an MLP, and biases
+      {R"({"model_type": "jais2", "hidden_act": "relu2", "num_hidden_layers": 32,
+           "hidden_size": 3328, "num_attention_heads": 26, "num_key_value_heads": 26,
+           "head_dim": 128, "intermediate_size": 26624, "vocab_size": 150272,
+           "attention_bias": true, "mlp_bias": true, "max_position_embeddings": 8192,
+           "tie_word_embeddings": false})",
+       8090.40128, 0},
+      // IntervitensInc/pangu-pro-moe-model: 72 billion, 16 of them active
+      {R"({"model_type": "PanguProMoE", "num_hidden_layers": 48, "hidden_size": 5120,
+           "num_attention_heads": 40, "num_key_value_heads": 8, "num_experts": 64,
+           "num_experts_per_tok": 8, "moe_intermediate_size": 1344,
+           "shared_expert_intermediate_size": 5376, "vocab_size": 153600,
+           "max_position_embeddings": 131072, "tie_word_embeddings": false})",
+       71990.8, 16500},
+      // PowerInfer/SmallThinker-21BA3B-Instruct: 21.5 billion
+      {R"({"model_type": "smallthinker", "num_hidden_layers": 52, "hidden_size": 2560,
+           "num_attention_heads": 28, "num_key_value_heads": 4, "head_dim": 128,
+           "moe_num_primary_experts": 64, "moe_num_active_primary_experts": 6,
+           "moe_ffn_hidden_size": 768, "sliding_window_layout": [0, 1, 1, 1],
+           "sliding_window_size": 4096, "vocab_size": 151936,
+           "max_position_embeddings": 16384, "tie_word_embeddings": false})",
+       21506.56, 0},
+      // deepseek-ai/deepseek-moe-16b-base: 16,375,728,128
+      {R"({"model_type": "deepseek", "num_hidden_layers": 28, "hidden_size": 2048,
+           "num_attention_heads": 16, "num_key_value_heads": 16, "intermediate_size": 10944,
+           "moe_intermediate_size": 1408, "n_routed_experts": 64, "n_shared_experts": 2,
+           "num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1,
+           "vocab_size": 102400, "max_position_embeddings": 4096, "tie_word_embeddings": false})",
+       16375.728128, 0},
+      // naver-hyperclovax/HyperCLOVAX-SEED-Think-14B: 14.75 billion
+      {R"({"model_type": "hyperclovax", "num_hidden_layers": 38, "hidden_size": 6144,
+           "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128,
+           "intermediate_size": 14336, "use_post_norm": true, "vocab_size": 110592,
+           "max_position_embeddings": 131072, "tie_word_embeddings": false})",
+       14748.11, 0},
+      // google/vaultgemma-1b: 1,038,741,120
+      {R"({"model_type": "vaultgemma", "num_hidden_layers": 26, "hidden_size": 1152,
+           "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 256,
+           "intermediate_size": 6912, "vocab_size": 256000, "max_position_embeddings": 1024,
+           "tie_word_embeddings": true})",
+       1038.74112, 0},
+      // karpathy/nanochat-d20: 561 million
+      {R"({"model_type": "nanochat", "hidden_act": "relu2", "num_hidden_layers": 20,
+           "hidden_size": 1280, "num_attention_heads": 10, "num_key_value_heads": 10,
+           "intermediate_size": 5120, "vocab_size": 65536, "max_position_embeddings": 2048,
+           "tie_word_embeddings": false})",
+       561.0, 0},
       // MiniMaxAI/MiniMax-M3, its text: 426,174,572,928
       {R"({"model_type": "minimax_m3", "num_hidden_layers": 60, "hidden_size": 6144,
            "num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 128,
@@ -272,8 +328,49 @@ TEST_CASE("Llama 4 attends in chunks where it has rotary positions") {
                                           "have it in 3") != std::string::npos);
 }
 
+TEST_CASE("an unknown family is offered as the one whose keys it has, and only then") {
+  const auto refusal = [](const std::string& more) {
+    return error_text([&] {
+      (void)job_of_config(R"({"model_type": "newest", "num_hidden_layers": 36,
+          "hidden_size": 4096, "num_attention_heads": 32, "intermediate_size": 12288,
+          "vocab_size": 151936)" +
+                          more + "}");
+    });
+  };
+  const auto offers = [&](const std::string& more, const std::string& family) {
+    return refusal(more).find("its keys are those of " + family + ": with model_type \"" + family +
+                              "\" it is read as one") != std::string::npos;
+  };
+  CHECK(offers(R"(, "num_key_value_heads": 8, "hidden_act": "silu")", "llama"));
+  const std::string experts =
+      R"(, "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768)";
+  CHECK(offers(experts, "glm4_moe"));
+  CHECK(offers(experts + R"(, "kv_lora_rank": 512, "q_lora_rank": 1536)", "deepseek_v3"));
+  for (const char* other :
+       {R"(, "hidden_act": "relu2")", R"(, "mamba_d_state": 128)", R"(, "total_ut_steps": 4)",
+        R"(, "num_experts": 8)", R"(, "linear_num_key_heads": 16)"}) {
+    CAPTURE(other);
+    CHECK(refusal(other).find("a file of prequel/model/1 can state its layers") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("towers for sound and images are told of, wherever they stand") {
+  const std::string text = R"("text_config": {"model_type": "llama", "num_hidden_layers": 4,
+      "hidden_size": 512, "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1000})";
+  const auto left_out = [&](const std::string& config) {
+    return job_of_config(config).report.left_out;
+  };
+  const std::string tower = R"("audio_config": {"hidden_size": 64})";
+  CHECK(left_out(R"({"model_type": "voxtral", )" + text + ", " + tower + "}") ==
+        std::vector<std::string>{"audio_config: the language model alone is predicted"});
+  CHECK(left_out(R"({"model_type": "omni", "thinker_config": {)" + text + ", " + tower +
+                 R"(, "vision_config": {"depth": 2}}})")
+            .size() == 2);
+}
+
 TEST_CASE("families that are no decoders of attention and MLPs are refused by name") {
-  for (const char* type : {"zamba2", "rwkv", "t5", "longcat_flash_ngram"}) {
+  for (const char* type : {"zamba2", "rwkv", "t5", "longcat_flash_ngram", "ouro", "zaya"}) {
     const std::string text = error_text([&] {
       (void)job_of_config(std::string(R"({"model_type": ")") + type + R"(", "hidden_size": 8})");
     });

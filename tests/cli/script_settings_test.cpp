@@ -102,6 +102,39 @@ TEST_CASE("MindSpeed-LLM's windows, soft-caps and norms behind a block") {
   CHECK(model.post_norms == true);
 }
 
+TEST_CASE("chosen keys have a kernel where Megatron is told one, whatever attends elsewhere") {
+  const std::string latent =
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 2048 "
+      "--num-attention-heads 16 --multi-latent-attention --q-lora-rank 512 --kv-lora-rank 512 "
+      "--qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128 --ffn-hidden-size 4096 "
+      "--vocab-size 129280 --swiglu --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 ";
+  const std::string chosen = latent +
+                             "--experimental-attention-variant dsa --dsa-indexer-n-heads 16 "
+                             "--dsa-indexer-head-dim 128 --dsa-indexer-topk 1024 ";
+  const auto attention = [](const std::string& script) {
+    return job_of_script(script + "\n").plan.attention;
+  };
+  CHECK(attention(latent + "--attention-backend flash") == AttentionKind::flash);
+  for (const char* flags : {"", "--attention-backend flash", "--use-flash-attn",
+                            "--attention-backend fused --dsa-kernel-backend none"}) {
+    CAPTURE(flags);
+    CHECK(attention(chosen + flags) == AttentionKind::unfused);
+  }
+  for (const char* flags : {"--dsa-kernel-backend tilelang",
+                            "--dsa-kernel-backend cudnn --attention-backend unfused"}) {
+    CAPTURE(flags);
+    CHECK(attention(chosen + flags) == AttentionKind::flash);
+  }
+}
+
+TEST_CASE("sizes of mixers that no layer has are said to be ignored") {
+  const ImportedJob job = job_of_script(
+      "torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 8 --hidden-size 2048 "
+      "--num-attention-heads 16 --seq-length 4096 --micro-batch-size 1 --global-batch-size 64 "
+      "--mamba-num-heads 64 --mamba-head-dim 64 --mamba-state-dim 128\n");
+  CHECK(lists(job.report.ignored, "--mamba-num-heads: no layer is of its kind"));
+}
+
 TEST_CASE("a script without a flag may write its configuration") {
   const ImportedJob job = job_of_script(
       "cat <<EOF > c.yaml\nbase_model: Qwen/Qwen2.5-7B\nsequence_len: 4096\nmicro_batch_size: "

@@ -332,6 +332,23 @@ TEST_CASE("a loss and a layer's backward are moments of their own: the larger on
   CHECK((one.memory().buffers.value - spaces) == 2.0 * 2 * 1024 * 2 * 4096);
 }
 
+TEST_CASE("a loss that makes its gradients early keeps them with each waiting micro batch") {
+  Case last;
+  last.chunks = {{1, false, true}};
+  const double tokens = 2.0 * 1024;
+  const double hidden = 1024;
+  const double vocab = 50304;
+  const auto kept = [&](LossForm loss) {
+    last.plan.loss = loss;
+    return last.memory(3).activations.value - last.memory(2).activations.value;
+  };
+  const double logits = last.software.memory.logit_bytes.compiled * tokens * vocab;
+  CHECK(kept(LossForm::fused) - kept(LossForm::whole) + logits == 2 * hidden * (tokens + vocab));
+  // A table that does not learn has no gradient.
+  last.plan.tuning = Tuning::lora;
+  CHECK(kept(LossForm::fused) - kept(LossForm::whole) + logits == 2 * hidden * tokens);
+}
+
 TEST_CASE("of chunks that weigh differently, each counts as often as its schedule holds it") {
   Case two;
   two.software = shipped_software("megatron-core-2024");

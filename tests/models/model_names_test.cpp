@@ -36,6 +36,22 @@ TEST_CASE("a model's name is told by its letters and digits, whoever publishes i
   CHECK(called("") == "none");
 }
 
+TEST_CASE("models of 2026 are known by their publishers' own names") {
+  const auto file = [](const std::string& name) { return shipped().model_file(name); };
+  for (const auto& [name, model] : std::vector<std::pair<std::string, std::string>>{
+           {"nvidia/NVIDIA-Nemotron-3-Nano-4B-BF16", "nemotron-3-nano-4b"},
+           {"nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16", "nemotron-3-super-120b-a12b"},
+           {"nvidia/Nemotron-H-56B-Base-8K", "nemotron-h-56b"},
+           {"nvidia/NVIDIA-Nemotron-Nano-12B-v2", "nemotron-nano-12b-v2"},
+           {"swiss-ai/Apertus-70B-2509", "apertus-70b"},
+           {"ai21labs/AI21-Jamba-1.5-Large", "jamba-1.5-large"},
+           {"Qwen/Qwen3.6-35B-A3B", "qwen3.5-35b-a3b"},
+           {"moonshotai/Kimi-K2.6", "kimi-k2"}}) {
+    CAPTURE(name);
+    CHECK(file(name) == model);
+  }
+}
+
 TEST_CASE("the dot of a size tells models apart") {
   CHECK(called("gpt_1p3b") == "gpt-1.3b");
   CHECK(called("GPT-13B") == "gpt-13b");

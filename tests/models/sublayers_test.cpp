@@ -90,7 +90,16 @@ TEST_CASE("parameters of other models of 2025 and 2026 are within half a percent
                                                        {"apertus-8b", 8.0533e9},
                                                        {"olmo-3-32b", 32.234e9},
                                                        {"olmo-3-7b", 7.2980e9},
-                                                       {"seed-oss-36b", 36.150e9}};
+                                                       {"seed-oss-36b", 36.150e9},
+                                                       {"bamba-9b", 9.78e9},
+                                                       {"falcon-h1-7b", 7.586e9},
+                                                       {"glm-4.7-flash", 29.94e9},
+                                                       {"granite-4.0-h-micro", 3.1914e9},
+                                                       {"lfm2-1.2b", 1.17034e9},
+                                                       {"lfm2-8b-a1b", 8.33993e9},
+                                                       {"ling-1t", 999.7e9},
+                                                       {"ling-flash-2.0", 102.89e9},
+                                                       {"trinity-mini", 26.124e9}};
   for (const auto& [name, published] : kPublished) {
     CAPTURE(name);
     CHECK(static_cast<double>(total_parameters(shipped_model(name))) ==

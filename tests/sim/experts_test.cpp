@@ -83,6 +83,14 @@ TEST_CASE("casts and launches of fp8 cost more than its products save where the 
   CHECK(seconds(Precision::fp8, true) < seconds(Precision::bf16, true));
 }
 
+TEST_CASE("a micro batch that has none beside it takes the same time, however it may exchange") {
+  Question alone = two_nodes(Dispatcher::alltoall);
+  alone.plan.gbs = 16;
+  const double apart = alone.seconds();
+  alone.plan.overlap = kBeside;
+  CHECK(alone.seconds() == doctest::Approx(apart).epsilon(1e-9));
+}
+
 TEST_CASE("parts of a step add up, with tokens exchanged beside another micro batch, too") {
   std::mt19937 random(3);
   const auto one_of = [&](auto... values) {

@@ -246,14 +246,7 @@ TEST_CASE("accounts of all schedules add up, and more of any resource is never s
       CHECK(stage.time.ep_comm >= 0);
       CHECK(stage.time.bubble >= -kRounding * usual);
     }
-    // Where backward passes are split, their order may not be that of other times: a pass that is
-    // overtaken waits for one other at most.
-    double overtaken = usual * kAnomaly;
-    if (traits(scenario.plan.schedule).splits_backward) {
-      for (const StagePrediction& stage : found.stages) {
-        overtaken = std::max(overtaken, stage.backward_s);
-      }
-    }
+    const double overtaken = usual * kAnomaly;
     const auto faster = [&](const auto& change) {
       CHECK(seconds_with(scenario, change) <= usual + overtaken);
     };
@@ -369,12 +362,16 @@ TEST_CASE("more recompute is never faster, and takes no more memory where stages
 TEST_CASE("sharding more of the states, or sequences, never takes more memory") {
   on_random_plans([](const Asked& asked, const Scenario& /*scenario*/) {
     double held = std::numeric_limits<double>::infinity();
+    double most = held;
     for (const std::int64_t zero : {0, 1, 2, 3}) {
       const auto other = asked.with([&](PlanRequest& plan) { plan.zero = zero; });
       if (!other) continue;
       CAPTURE(zero);
-      CHECK(kept(*other) <= held * (1 + kRounding));
+      // An update keeps no activations: where the stage before was fullest at it, and this one is
+      // not, the whole says which of them takes more.
+      CHECK((kept(*other) <= held * (1 + kRounding) || peak(*other) <= most * (1 + kRounding)));
       held = kept(*other);
+      most = peak(*other);
     }
     const auto sequence = [&](bool on) {
       return asked.with([&](PlanRequest& plan) { plan.sequence_parallel = on; });
@@ -388,12 +385,27 @@ TEST_CASE("sharding more of the states, or sequences, never takes more memory") 
   });
 }
 
+/// Bytes of the table's gradients that wait on GPipe's last stage: a loss that makes its gradients
+/// in the forward pass (Liger's) has a whole one a head for each micro batch, however small.
+double early_tables(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const bool early = plan.loss == LossForm::fused && !scenario.software.kernels.transformer_engine;
+  if (!early || plan.schedule != Schedule::gpipe) return 0;
+  const std::int64_t heads = whole_model(scenario.model).parts[Part::head];
+  return real(heads * plan.micro_batches()) * bytes_per_element(activation_precision(plan)) *
+         real(scenario.model.hidden) *
+         real(head_outputs(scenario.model, plan.tp, scenario.software.vocab_multiple));
+}
+
 TEST_CASE("smaller micro batches never take more memory, nor do more replicas") {
   on_random_plans([](const Asked& asked, const Scenario& scenario) {
     // Where one micro batch is all of a step, gradients of the step before are gone.
     if (scenario.plan.mbs > 1 && scenario.plan.micro_batches() > 1) {
       const auto smaller = asked.with([](PlanRequest& plan) { *plan.mbs /= 2; });
-      if (smaller) CHECK(peak(*smaller) <= peak(scenario) * (1 + kRounding));
+      if (smaller) {
+        const double tables = early_tables(*smaller) - early_tables(scenario);
+        CHECK(peak(*smaller) <= peak(scenario) * (1 + kRounding) + tables);
+      }
     }
     const auto more = asked.with([](PlanRequest& plan) {
       *plan.dp *= 2;

@@ -100,6 +100,25 @@ TEST_CASE("a reference is a second model in full training, and none with adapter
   CHECK(weights("dpo", adapters) == weights("orpo", adapters));
 }
 
+TEST_CASE("passes of a split backward wait each for its own launches, on no faster device longer") {
+  Scenario split = planned("llama-3-8b", "nvidia-dgx-h100", "megatron-core-2026",
+                           {{"plan.nodes", "1"},
+                            {"plan.pp", "4"},
+                            {"plan.mbs", "1"},
+                            {"plan.gbs", "32"},
+                            {"plan.seq_len", "2048"},
+                            {"plan.schedule", "zb-h1"}});
+  split.software.host.one_launch = Seconds{5e-4};  // the host decides
+  const auto pass = [&](TaskKind kind) { return step_of(split).durations.at(kind, 1, 0); };
+  const double weights = pass(TaskKind::weight_gradient), inputs = pass(TaskKind::input_gradient);
+  const PassCost backward = step_of(split).blocks[1].costs.backward;
+  CHECK(weights > 2 * backward.weight_gradient);
+  CHECK(weights + inputs == doctest::Approx(backward.total()));
+  split.device.memory_rate = split.device.memory_rate * 1.5;
+  CHECK(pass(TaskKind::weight_gradient) <= weights * (1 + 1e-9));
+  CHECK(pass(TaskKind::input_gradient) <= inputs * (1 + 1e-9));
+}
+
 TEST_CASE("stages below the layers that learn have a forward pass alone") {
   const auto with = [](const char* learning_layers) {
     return planned("llama-3-8b", "dgx-h100", "megatron-core-2025",

@@ -149,7 +149,39 @@ Family read_family(const std::string& type, const std::string& words) {
   return family;
 }
 
-Family family_of(const ForeignNames& names, const std::string& file, const std::string& type) {
+/// Returns the family whose keys a config has, though its own name is not known; nothing where a
+/// key tells of layers of another kind.
+std::optional<std::string_view> family_by_keys(const ForeignNames& names, const Cursor& config) {
+  constexpr std::string_view kOthers[] = {"ssm",          "mamba",  "conv",     "linear_",
+                                          "layers_block", "index_", "compress", "latent_",
+                                          "hybrid",       "loop",   "ut_",      "shared_layers"};
+  const auto has = [&](const std::string& field) {
+    for (const auto* keys : {&names.size_keys, &names.model_keys}) {
+      const std::vector<std::string>* const known = find_name(*keys, field);
+      const auto said = [&](const std::string& key) { return config.json().contains(key); };
+      if (known != nullptr && std::ranges::any_of(*known, said)) return true;
+    }
+    return false;
+  };
+  for (const auto& one : config.json().items()) {
+    const auto tells = [&](std::string_view part) {
+      return one.key().find(part) != one.key().npos;
+    };
+    if (std::ranges::any_of(kOthers, tells)) return std::nullopt;
+    const bool is_activation = one.key() == "hidden_act" || one.key() == "activation_function";
+    if (is_activation && one.value() != "silu" && one.value() != "swiglu") return std::nullopt;
+  }
+  for (const char* size : {"num_hidden_layers", "hidden_size", "num_attention_heads",
+                           "intermediate_size", "vocab_size"}) {
+    if (!has(size)) return std::nullopt;
+  }
+  if (!has("num_experts")) return has("kv_lora_rank") ? std::nullopt : std::optional("llama");
+  if (!has("moe_intermediate_size") || !has("num_experts_per_tok")) return std::nullopt;
+  return has("kv_lora_rank") ? "deepseek_v3" : has("qk_norm") ? "bailing_moe_v2" : "glm4_moe";
+}
+
+Family family_of(const ForeignNames& names, const std::string& file, const Cursor& config,
+                 const std::string& type) {
   if (const std::string* what = find_name(names.refused_families, type)) {
     throw InputError(
         fmt::format("{}: /model_type: {}: {}; prequel models decoders of attention "
@@ -161,10 +193,14 @@ Family family_of(const ForeignNames& names, const std::string& file, const std::
   if (const std::string* words = find_name(names.families, name)) return read_family(name, *words);
   std::vector<std::string> known;
   for (const auto& [family, words] : names.families) known.push_back(family);
-  throw InputError(
-      fmt::format("{}: /model_type: {} is no family that prequel knows{}; known: {}; a copy of "
-                  "Llama is read with model_type \"llama\"",
-                  file, in_quotes(type), did_you_mean(type, known), fmt::join(known, ", ")));
+  const auto like = family_by_keys(names, config);
+  throw InputError(fmt::format(
+      "{}: /model_type: {} is no family that prequel knows{}; {}; known: {}", file, in_quotes(type),
+      like ? "" : did_you_mean(type, known),
+      like ? fmt::format("its keys are those of {0}: with model_type \"{0}\" it is read as one",
+                         *like)
+           : "a file of prequel/model/1 can state its layers (docs/adding.md)",
+      fmt::join(known, ", ")));
 }
 
 /// Reads a list of which layers have experts: 0 and 1, true, or words; all from one layer on. False
@@ -318,6 +354,15 @@ std::optional<std::int64_t> tower_parameters(const Cursor& vision) {
 /// Reports parts of the config that are not priced. A vision tower is counted where its sizes are
 /// known.
 void leave_out(const Cursor& root, Facts& job) {
+  if (const auto thinker = root.find("thinker_config"); thinker && thinker->is_object()) {
+    leave_out(*thinker, job);
+  }
+  for (const char* key : {"audio_config", "speech_config", "vit_config", "talker_config"}) {
+    const auto tower = root.find(key);
+    if (!tower || !tower->is_object()) continue;
+    (void)tower->members();
+    job.report.left_out.push_back(fmt::format("{}: the language model alone is predicted", key));
+  }
   const auto vision = root.find("vision_config");
   if (!vision) return;
   const std::int64_t tower = vision->is_object() ? tower_parameters(*vision).value_or(0) : 0;
@@ -456,7 +501,7 @@ void read_hugging_face_config(const Document& document, Facts& job) {
     throw InputError(file + ": /model_type: missing; it names the family (\"llama\", \"gpt2\")");
   }
   const std::string type = type_field->text();
-  const Family family = family_of(*job.names, file, type);
+  const Family family = family_of(*job.names, file, fields.root(), type);
   const OriginScope from(job, {Sureness::usual, file, "the family " + type});
   read_model(file, fields, family, job);
   const auto path = fields.find({"_name_or_path"});

@@ -110,7 +110,8 @@ JobFields all_fields() {
   add_fields(
       "deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
       "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
-      "mark.reinforced mark.shared_steps mark.stage_by_name mark.unpacked mark.variables "
+      "mark.reinforced mark.shared_steps mark.sparse_core mark.stage_by_name mark.unpacked "
+      "mark.variables "
       "maxtext.open megatron_core "
       "narrowed_mlp offload_by_name pipelines "
       "recomputes_first_layers script shape_by_name yaml_config",
