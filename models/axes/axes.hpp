@@ -162,6 +162,11 @@ struct PlanAxis {
   RankRole role;
   std::string_view column;  ///< of tables of runs
 
+  /// Tests whether stacks may say which values they offer.
+  [[nodiscard]] constexpr bool has_choices() const {
+    return use == AxisUse::offered || role == RankRole::replica;
+  }
+
   /// `member` returns the box's place in the AxisValues that it is given a pointer to.
   template <class Member>
   constexpr PlanAxis(std::string_view axis, Member member, Domain<Value> values,

@@ -42,7 +42,7 @@ PlanRequest read_defaults(const Cursor& section) {
 AxisValues<std::vector> read_choices(const Cursor& section) {
   AxisValues<std::vector> choices;
   each_axis([&](const auto& axis) {
-    if (axis.use != AxisUse::offered) return;
+    if (!axis.has_choices()) return;
     const auto found = section.find(axis.name);
     if (!found) return;
     for (const Cursor& item : found->items()) {

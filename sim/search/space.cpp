@@ -500,6 +500,10 @@ SearchAxes fill_axes(SearchAxes axes, const SearchInputs& inputs, Reach reach) {
   const bool schedule_said = !axes.schedule.empty();
   const std::vector<std::int64_t> chunks_said = axes.vpp;
   const bool recipe_said = !axes.fp8_recipe.empty();
+  each_axis([&](const auto& axis) {
+    const bool splits_model = axis.role == RankRole::replica;
+    if (splits_model && !everything) fill(axis.of(axes), axis.of(inputs.software.choices));
+  });
   fill(axes.shapes, {shape_of(inputs.model)});
   const std::int64_t layers =
       std::ranges::max_element(axes.shapes, {}, &ModelShape::layers)->layers;

@@ -32,16 +32,17 @@ template <class Wanted>
 Names axes_that(const Wanted& wanted) {
   Names names;
   each_axis([&](const auto& axis) {
-    if (wanted(axis.use)) names.emplace(axis.name);
+    if (wanted(axis)) names.emplace(axis.name);
   });
   return names;
 }
 
 TEST_CASE("the schemas have the axes of the table") {
-  CHECK(properties("job-1", "/$defs/plan") == axes_that([](AxisUse /*use*/) { return true; }));
-  CHECK(properties("software-1", "/$defs/software/properties/defaults") == axes_that(has_default));
+  CHECK(properties("job-1", "/$defs/plan") == axes_that([](const auto& /*axis*/) { return true; }));
+  CHECK(properties("software-1", "/$defs/software/properties/defaults") ==
+        axes_that([](const auto& axis) { return has_default(axis.use); }));
   CHECK(properties("software-1", "/$defs/software/properties/choices/anyOf/0") ==
-        axes_that([](AxisUse use) { return use == AxisUse::offered; }));
+        axes_that([](const auto& axis) { return axis.has_choices(); }));
 }
 
 TEST_CASE("a cell says what was written into it, whatever the axis") {

@@ -71,7 +71,8 @@ TEST_CASE("a space leaves out no legal plan: the same as all combinations, one b
 }
 
 TEST_CASE("a space has no offload on a cluster whose hosts are not known") {
-  for (const auto& [cluster, any] : {std::pair{"selene", false}, {"dgx-a100", true}}) {
+  for (const auto& [cluster, any] :
+       {std::pair{"mosaic-r1z1-a100-80gb", false}, {"dgx-a100", true}}) {
     const SearchInputs inputs = shipped_inputs("gpt2-345m", cluster, 64, "deepspeed-megatron-2020");
     const Candidates found = legal_plans(axes_for(inputs, 1), inputs);
     CHECK(found.legal.size() > 10);
@@ -79,6 +80,21 @@ TEST_CASE("a space has no offload on a cluster whose hosts are not known") {
             return each.plan.offload != Offload::none;
           }) == any);
   }
+}
+
+TEST_CASE("a stack that splits no model has plans that split none, unless they are asked for") {
+  const SearchInputs inputs = shipped_inputs("llama-3-8b", "dgx-h100", 64, "hf-peft-2023");
+  SearchAxes axes = axes_for(inputs, 1);
+  const auto splits = [](const Candidate& each) {
+    return each.plan.tp * each.plan.pp * each.plan.cp > 1;
+  };
+  const Candidates found = legal_plans(axes, inputs);
+  CHECK_FALSE(found.legal.empty());
+  CHECK(std::ranges::none_of(found.legal, splits));
+  axes.tp = {2};
+  const Candidates asked = legal_plans(axes, inputs);
+  CHECK_FALSE(asked.legal.empty());
+  CHECK(std::ranges::all_of(asked.legal, splits));
 }
 
 TEST_CASE("of several shapes, each has the plans that a model of that shape has") {
