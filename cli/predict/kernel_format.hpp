@@ -10,7 +10,7 @@
 
 #include "cli/text/terminal.hpp"
 #include "models/job/library.hpp"
-#include "sim/answer/kernel_explanation.hpp"
+#include "sim/price/kernel_explanation.hpp"
 
 namespace prequel {
 

@@ -119,7 +119,9 @@ PredictionDetails details_of(const PredictOptions& options, const Library& libra
                 site_of(library, scenario.cluster, options.run.reservation.maturity), options.run);
   }
   if (options.verbose || !options.explain.empty()) {
-    details.kernels = explain_kernels(scenario, prediction.stages[prediction.slowest_stage].parts);
+    details.kernels = explain_kernels(layer_question(scenario.plan, scenario.cluster), scenario,
+                                      prediction.stages[prediction.slowest_stage].parts,
+                                      scenario.plan.micro_batches());
     if (!options.explain.empty()) {
       details.kernels = named_kernels(details.kernels, options.explain);
     }

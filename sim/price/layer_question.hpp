@@ -29,6 +29,15 @@ struct LayerQuestion : LayerContent {
     mean.seen_len = seen_len;
     return mean;
   }
+  /// Returns the ranks between which a layer's collectives of an axis run.
+  [[nodiscard]] const RankGroup& group(GroupAxis axis) const {
+    switch (axis) {
+      case GroupAxis::context: return context;
+      case GroupAxis::expert: return expert;
+      case GroupAxis::expert_tensor: return expert_tensor;
+      default: return tensor;
+    }
+  }
   [[nodiscard]] bool in_node(const Cluster& cluster) const {
     return gpus <= cluster.devices_per_node;
   }

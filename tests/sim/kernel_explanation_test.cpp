@@ -1,9 +1,10 @@
-#include "sim/answer/kernel_explanation.hpp"
+#include "sim/price/kernel_explanation.hpp"
 
 #include <doctest/doctest.h>
 
 #include "sim/step/step.hpp"
 #include "tests/scenarios.hpp"
+#include "tests/sim/explained_kernels.hpp"
 
 namespace prequel {
 namespace {
@@ -34,7 +35,7 @@ TEST_CASE("the explained kernels add up to what the layers cost") {
                                                {"plan.attention", attention},
                                                {"software.kernels.flash_kernel", "flash-2"}});
       const LayerCosts costs = price_layers(asked);
-      const auto kernels = explain_kernels(asked, twelve_blocks());
+      const auto kernels = explained(asked, twelve_blocks());
       CHECK(explained_seconds(kernels, "block", true) ==
             doctest::Approx(costs[Part::first_block].forward.total()));
       CHECK(explained_seconds(kernels, "block", false) ==
@@ -50,7 +51,7 @@ TEST_CASE("the explained kernels add up to what the layers cost") {
 }
 
 TEST_CASE("kernels of a block run once a block and micro batch, those of the head once a batch") {
-  for (const ExplainedKernel& kernel : explain_kernels(shipped_scenario(), twelve_blocks())) {
+  for (const ExplainedKernel& kernel : explained(shipped_scenario(), twelve_blocks())) {
     CHECK(kernel.count == (kernel.part == "block" ? 12 * 64 : 64));
   }
 }
@@ -58,7 +59,7 @@ TEST_CASE("kernels of a block run once a block and micro batch, those of the hea
 TEST_CASE(
     "the software stack stretches products by its factor and blocking collectives by theirs") {
   const Scenario asked = shipped_scenario({});
-  for (const ExplainedKernel& kernel : explain_kernels(asked, twelve_blocks())) {
+  for (const ExplainedKernel& kernel : explained(asked, twelve_blocks())) {
     const double factor = kernel.seconds / kernel.price.time.value;
     if (kernel.name == "qkv") {
       CHECK(factor == doctest::Approx(asked.software.kernels.gemm_time_factor));

@@ -22,9 +22,9 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 #include "sim/answer/interval.hpp"
-#include "sim/answer/kernel_explanation.hpp"
 #include "sim/answer/prediction.hpp"
 #include "tests/models/shipped.hpp"
+#include "tests/sim/explained_kernels.hpp"
 
 namespace prequel {
 namespace {
@@ -337,7 +337,7 @@ std::optional<JobAnswer> stated_answer(const StatedBase& base, const std::vector
                              sure.memory_low.value, sure.memory_high.value});
       result.warnings.insert(prediction.error_basis);
       for (const StagePrediction& stage : prediction.stages) {
-        for (const ExplainedKernel& kernel : explain_kernels(resolved.scenario, stage.parts)) {
+        for (const ExplainedKernel& kernel : explained(resolved.scenario, stage.parts)) {
           result.numbers.push_back(kernel.price.relative_error);
         }
       }

@@ -26,8 +26,8 @@ using PythonValues = std::map<std::string, std::string>;
 
 constexpr std::size_t kLongestPython = 1u << 20;
 constexpr std::size_t kMostElements = 1u << 18;  // with those that names stand for
-constexpr std::size_t kLongestUnknown = 40;   // of what is not known
-constexpr double kMostExact = 9.007199e15;    // whole numbers that a double holds
+constexpr std::size_t kLongestUnknown = 40;      // of what is not known
+constexpr double kMostExact = 9.007199e15;       // whole numbers that a double holds
 
 /// Words that begin statements of a program.
 constexpr std::string_view kStatements[] = {"def",   "class", "if",     "for",    "while",

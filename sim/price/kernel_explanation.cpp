@@ -1,4 +1,4 @@
-#include "sim/answer/kernel_explanation.hpp"
+#include "sim/price/kernel_explanation.hpp"
 
 #include <cmath>
 #include <span>
@@ -19,14 +19,19 @@ PriceExplanation said(const char* model, const char* constants, double seconds) 
 
 class Explainer {
  public:
-  Explainer(const Scenario& scenario, const PartCounts& parts)
-      : scenario_(scenario), parts_(parts), kinds_(scenario.model) {}
+  Explainer(const LayerQuestion& question, const Inputs& inputs, const PartCounts& parts,
+            std::int64_t micro_batches)
+      : question_(question),
+        inputs_(inputs),
+        parts_(parts),
+        micro_batches_(micro_batches),
+        kinds_(inputs.model) {}
 
   /// `costs` are the prices of the operators, means over the blocks of which `share` run them;
   /// launches may follow.
   void add(Part part, std::string_view pass, const Operators& operators,
            std::span<const KernelCost> costs, double share = 1.0) {
-    const std::int64_t all = scenario_.plan.micro_batches() * parts_[part];
+    const std::int64_t all = micro_batches_ * parts_[part];
     const std::int64_t count = std::llround(share * real(all));
     if (count == 0) return;
     for (std::size_t i = 0; i < operators.size(); ++i) {
@@ -50,7 +55,7 @@ class Explainer {
 
  private:
   [[nodiscard]] PriceExplanation explained(const Operator& op, double seconds) const {
-    const Device& device = scenario_.device;
+    const Device& device = inputs_.device;
     if (const auto* gemm = std::get_if<Gemm>(&op.what)) return explain_price(device, *gemm);
     if (const auto* grouped = std::get_if<GroupedGemm>(&op.what)) {
       return explain_price(device, *grouped);
@@ -64,22 +69,22 @@ class Explainer {
       return explain_price(device, *sparse);
     }
     if (const auto* attention = std::get_if<FusedAttention>(&op.what)) {
-      return explain_price(device, *attention, scenario_.software.kernels.flash_kernel);
+      return explain_price(device, *attention, inputs_.software.kernels.flash_kernel);
     }
     if (const auto* collective = std::get_if<GroupCollective>(&op.what)) {
-      return explain_collective(scenario_.cluster, collective->op, shape_of(collective->axis),
+      return explain_collective(inputs_.cluster, collective->op, shape_of(collective->axis),
                                 collective->bytes);
     }
     if (const auto* ring = std::get_if<ContextRing>(&op.what)) return explained(*ring, seconds);
-    return explain_dispatch(scenario_.cluster, shape_of(GroupAxis::expert),
+    return explain_dispatch(inputs_.cluster, shape_of(GroupAxis::expert),
                             std::get<Dispatch>(op.what));
   }
 
   /// All steps of a ring, of which attention hides what it can.
   [[nodiscard]] PriceExplanation explained(const ContextRing& ring, double exposed) const {
-    PriceExplanation step = explain_collective(scenario_.cluster, CollectiveOp::send_recv,
+    PriceExplanation step = explain_collective(inputs_.cluster, CollectiveOp::send_recv,
                                                shape_of(GroupAxis::context), ring.bytes);
-    const auto steps = static_cast<double>(scenario_.plan.cp - 1);
+    const auto steps = static_cast<double>(question_.setting.cp - 1);
     step.model = fmt::format(
         "{} steps of a {}, each of {:.4g} MB{} at {:.4g} GB/s: {:.4g} ms beside attention, of "
         "which {:.4g} ms show",
@@ -92,25 +97,27 @@ class Explainer {
   }
 
   [[nodiscard]] GroupShape shape_of(GroupAxis axis) const {
-    const RankGroup group = rank_group(scenario_.plan, axis);
-    return group_shape(scenario_.cluster, scenario_.plan.gpus, group.size, group.stride);
+    const RankGroup& group = question_.group(axis);
+    return group_shape(inputs_.cluster, question_.gpus, group.size, group.stride);
   }
 
-  const Scenario& scenario_;
+  const LayerQuestion& question_;
+  const Inputs& inputs_;
   const PartCounts& parts_;
+  std::int64_t micro_batches_;
   const LayerKinds kinds_;
   std::vector<ExplainedKernel> kernels_;
 };
 
 }  // namespace
 
-std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const PartCounts& parts) {
-  const Software& software = scenario.software;
-  const LayerQuestion question = layer_question(scenario.plan, scenario.cluster);
-  const LayerKernels costs = price_kernels(question, scenario);
-  Explainer explainer(scenario, parts);
+std::vector<ExplainedKernel> explain_kernels(const LayerQuestion& question, const Inputs& inputs,
+                                             const PartCounts& parts, std::int64_t micro_batches) {
+  const Software& software = inputs.software;
+  const LayerKernels costs = price_kernels(question, inputs);
+  Explainer explainer(question, inputs, parts, micro_batches);
   const auto told = [&](Part part) {
-    return tell_part(part, scenario.model, question.mean(), software);
+    return tell_part(part, inputs.model, question.mean(), software);
   };
   const auto explain = [&](Part part, std::string_view pass, const Operators& operators,
                            std::span<const KernelCost> kernels, double share = 1.0) {

@@ -22,8 +22,9 @@ struct ExplainedKernel {
   PriceExplanation price;  ///< without what the software adds
 };
 
-/// All kernels and collectives of layers, in the order in which they run, on a stage that holds
-/// `parts`.
-std::vector<ExplainedKernel> explain_kernels(const Scenario& scenario, const PartCounts& parts);
+/// Returns all kernels and collectives of layers, in the order in which they run, on a stage that
+/// holds `parts` and passes so many micro batches.
+std::vector<ExplainedKernel> explain_kernels(const LayerQuestion& question, const Inputs& inputs,
+                                             const PartCounts& parts, std::int64_t micro_batches);
 
 }  // namespace prequel
