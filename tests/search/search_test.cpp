@@ -63,8 +63,8 @@ TEST_CASE("a search ranks as the prediction of each plan alone does: to the last
   const SearchInputs gpt = shipped_inputs("gpt-18b", "selene", 256);
   check_against_predictions(gpt, axes_for(gpt, 4, true));
   const SearchInputs mosaic = shipped_inputs("mosaicgpt-7b", "mosaic-r1z1-a100-80gb", 512);
-  check_against_predictions(mosaic, axes_for(mosaic, 1));
-  SearchAxes shaped = axes_for(mosaic, 1);
+  check_against_predictions(mosaic, axes_for(mosaic, 1, true));
+  SearchAxes shaped = axes_for(mosaic, 1, true);
   shaped.shapes = {shape_of(mosaic.model), {40, 3584, 28}, {32, 4096, 64}, {24, 4096, 64}};
   check_against_predictions(mosaic, shaped);
 }
