@@ -201,5 +201,20 @@ TEST_CASE("a framework's file in a folder of the user's own teaches its flags") 
   CHECK(job.software == "pytorch-fsdp2-2024");
 }
 
+TEST_CASE("a reader of values that a framework's file names and nobody has is refused") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "import");
+  (void)folder.with("import/ours.json",
+                    R"({"schema": "prequel/framework/1", "name": "ours", "origin": "train.py",
+          "commands": ["ours-train"], "reads": {"--ours-colour": "colour"}})");
+  const Library library({folder / "", PREQUEL_SOURCE_DIR "/data"});
+  ImportNames names;
+  names.library = &library;
+  const std::string script = folder.with("s.sh", "ours-train --ours-colour red --num-layers 24\n");
+  const std::string told = error_text([&] { (void)import_files({script}, names); });
+  CHECK(told.find("--ours-colour: a file in import/ has its value read by \"colour\"") !=
+        std::string::npos);
+}
+
 }  // namespace
 }  // namespace prequel

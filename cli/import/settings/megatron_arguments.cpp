@@ -163,6 +163,12 @@ class Arguments {
                                                   : read_by_rules(*name, flag, value, job_) ||
                                                         take_tuning(*name, flag, value, job_);
       if (taken) return true;
+      if (!is_value_reader(*job_.names, *name)) {
+        throw InputError(
+            fmt::format("{}: a file in import/ has its value read by \"{}\", which is no reader; a "
+                        "rule of that name among value_rules of import/rules.json would do",
+                        flag, printable(*name)));
+      }
     }
     return not_modelled(flag, value);
   }
