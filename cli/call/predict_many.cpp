@@ -101,7 +101,7 @@ Json table_of(const std::vector<EvaluatedPlan>& plans) {
       continue;
     }
     const FoundPlan& found = *plan.found;
-    const double tokens = real(found.plan.gbs) * tokens_of_sample(found.plan) / found.sec_per_iter;
+    const double tokens = tokens_of_step(found.plan) / found.sec_per_iter;
     table["sec_per_iter"].push_back(found.sec_per_iter);
     table["tokens_per_sec"].push_back(tokens);
     table["tokens_per_sec_per_gpu"].push_back(tokens / real(found.plan.gpus));

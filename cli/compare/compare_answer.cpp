@@ -186,7 +186,7 @@ void add_said(const SideWords& a, const SideWords& b, std::vector<UnlikeInput>& 
 }  // namespace
 
 double ComparedSide::tokens_per_iteration() const {
-  return real(scenario.plan.gbs) * tokens_of_sample(scenario.plan);
+  return tokens_of_step(scenario.plan);
 }
 
 bool CompareAnswer::is_no() const {

@@ -72,11 +72,11 @@ bool is_companion(const Source& source, bool script) {
 }  // namespace
 
 void add_companions(std::vector<Source>& sources, const ImportNames& names) {
-  constexpr int kMostSteps = 8;
+  constexpr int kLongestChain = 8;
   constexpr std::size_t kMost = 64;
   std::set<std::string> seen;
   for (const Source& source : sources) seen.insert(source.name());
-  for (int round = 0; round < kMostSteps; ++round) {
+  for (int round = 0; round < kLongestChain; ++round) {
     bool more = false;
     for (const auto& [name, script, before] : named_files(sources, names)) {
       for (std::size_t i = 0; i < sources.size() && sources.size() < kMost; ++i) {

@@ -11,6 +11,7 @@
 #include "cli/import/shell/shell_text.hpp"
 #include "cli/import/training_programs.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {

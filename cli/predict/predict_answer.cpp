@@ -70,8 +70,7 @@ std::vector<NodesPoint> over_nodes(const Library& library, const JobRequest& req
       const WholeRun whole = whole_run(job, scenario, prediction, question);
       point.gpus = scenario.plan.gpus;
       point.sec_per_iter = prediction.sec_per_iter.value;
-      point.tokens_per_sec =
-          real(scenario.plan.gbs) * tokens_of_sample(scenario.plan) / prediction.sec_per_iter.value;
+      point.tokens_per_sec = tokens_of_step(scenario.plan) / prediction.sec_per_iter.value;
       point.reservation =
           reserve(scenario, prediction, *whole.run, scale,
                   site_of(library, scenario.cluster, question.reservation.maturity), question);

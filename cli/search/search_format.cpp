@@ -215,8 +215,7 @@ double SearchAnswer::stated_error() const {
 }
 
 double tokens_per_gpu(const FoundPlan& found) {
-  return real(found.plan.gbs) * tokens_of_sample(found.plan) /
-         (found.sec_per_iter * real(found.plan.gpus));
+  return tokens_of_step(found.plan) / (found.sec_per_iter * real(found.plan.gpus));
 }
 
 double SearchAnswer::price() const {

@@ -135,8 +135,8 @@ bool is_file(const std::string& path) noexcept {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-std::string file_name(const std::string& path) {
-  return path.substr(path.find_last_of('/') + 1);
+std::string file_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
 }
 
 std::vector<std::string> files_of(const std::string& folder) {

@@ -17,7 +17,7 @@ bool is_folder(const std::string& path) noexcept;
 bool is_file(const std::string& path) noexcept;
 
 /// Returns the last name of a path: of a file without its folders.
-std::string file_name(const std::string& path);
+std::string file_name(std::string_view path);
 
 /// Returns the paths of the regular files of a folder, in any order; none where it cannot be read.
 std::vector<std::string> files_of(const std::string& folder);

@@ -11,6 +11,9 @@ namespace prequel {
 /// `text` without the blanks and tabs around it.
 std::string_view trimmed(std::string_view text);
 
+/// Tests whether a name of a variable may hold it: a letter, a digit or an underscore.
+bool is_name_letter(char c);
+
 /// Returns a key as people read it: with blanks for its underscores.
 std::string spaced(std::string_view key);
 

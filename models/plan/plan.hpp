@@ -36,6 +36,11 @@ inline double tokens_of_sample(const Plan& plan) {
   return static_cast<double>(row * plan.sequences_of_sample());
 }
 
+/// Tokens that one step computes, on the mean.
+inline double tokens_of_step(const Plan& plan) {
+  return static_cast<double>(plan.gbs) * tokens_of_sample(plan);
+}
+
 /// Tests whether host memory holds activations.
 inline bool offloads_activations(const Plan& plan) {
   return !plan.offload_modules.empty() || plan.offload_layers > 0;

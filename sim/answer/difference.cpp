@@ -46,7 +46,7 @@ bool is_one_run_like_the_other(const Scenario& first, const Scenario& second) {
 
 double tokens_per_second(const ComparedAnswer& answer) {
   const Plan& plan = answer.scenario.plan;
-  return real(plan.gbs) * tokens_of_sample(plan) / answer.prediction.sec_per_iter.value;
+  return tokens_of_step(plan) / answer.prediction.sec_per_iter.value;
 }
 
 /// ln seconds over independent standard normals: what the root of the covariance makes of slopes.

@@ -12,6 +12,7 @@
 #include "cli/import/python/python_values.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/text.hpp"
 #include "models/axes/axis_text.hpp"
@@ -111,15 +112,12 @@ JobFields all_fields() {
       "deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
       "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
       "mark.reinforced mark.shared_steps mark.sparse_core mark.stage_by_name mark.unpacked "
-      "mark.variables "
-      "maxtext.open megatron_core "
-      "narrowed_mlp offload_by_name pipelines "
+      "mark.variables maxtext.open megatron_core narrowed_mlp offload_by_name pipelines "
       "recomputes_first_layers script shape_by_name yaml_config",
       field_of<bool>(), fields);
   add_fields(
       "accelerate_file batch_flag beside_word cluster deepspeed_config_file expert_layers "
-      "ffn_scale "
-      "launch model_named overlap_word software torchtitan.family torchtitan.flavour "
+      "ffn_scale launch model_named overlap_word software torchtitan.family torchtitan.flavour "
       "yaml_config_file",
       field_of<std::string>(), fields);
   add_fields("config_precision moments.first moments.second", field_of<Precision>(), fields);
@@ -178,7 +176,7 @@ bool set_trainer(const std::string& word, Facts& job) {
   return true;
 }
 
-/// JobFields whose value takes more than one place.
+/// Fields whose value takes more than one place.
 struct Computed {
   std::string_view name;
   bool (*set)(const std::string& word, Facts& job);
@@ -269,7 +267,7 @@ std::optional<std::string> text_of(std::string_view name, const Facts& job) {
   if (job.says(name)) return job.text(name);
   if (name.ends_with(kName)) {
     const std::string& path = job.text(name.substr(0, name.size() - kName.size()));
-    if (!path.empty()) return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+    if (!path.empty()) return file_name(path);
   }
   const bool is = name.starts_with(kOf) && job.is_of(name.substr(kOf.size()));
   return is ? std::optional<std::string>("true") : std::nullopt;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "hw/base/text.hpp"
+
 namespace prequel {
 namespace {
 
@@ -49,10 +51,6 @@ constexpr std::pair<std::string_view, std::string_view> kArguments[] = {
     {"peft", "peft.peft_scheme"},
 };
 
-bool is_letter_of_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
 std::string_view stripped(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlanks);
@@ -63,7 +61,7 @@ std::string_view stripped(std::string_view text) {
 /// The name that ends before `at`.
 std::string_view name_before(std::string_view text, std::size_t at) {
   std::size_t begin = at;
-  while (begin > 0 && is_letter_of_word(text[begin - 1])) --begin;
+  while (begin > 0 && is_name_letter(text[begin - 1])) --begin;
   return text.substr(begin, at - begin);
 }
 
@@ -91,8 +89,8 @@ std::optional<std::string> default_of(std::string_view text, std::string_view na
   for (std::size_t at = text.find(name); at != std::string_view::npos;
        at = text.find(name, at + 1)) {
     const std::size_t behind = at + name.size();
-    const bool alone = (at == 0 || (!is_letter_of_word(text[at - 1]) && text[at - 1] != '.')) &&
-                       (behind == text.size() || !is_letter_of_word(text[behind]));
+    const bool alone = (at == 0 || (!is_name_letter(text[at - 1]) && text[at - 1] != '.')) &&
+                       (behind == text.size() || !is_name_letter(text[behind]));
     if (!alone) continue;
     std::string_view rest = text.substr(behind, kLongestValue);
     rest = rest.substr(0, rest.find_first_of(",)\n#"));
@@ -108,7 +106,7 @@ std::optional<std::string> default_of(std::string_view text, std::string_view na
 std::optional<std::string> value_of(std::string_view text, std::string_view value, int& names) {
   value = stripped(value.substr(0, value.find('#')));
   if (auto known = literal(value)) return known;
-  if (value.empty() || !std::ranges::all_of(value, is_letter_of_word)) return std::nullopt;
+  if (value.empty() || !std::ranges::all_of(value, is_name_letter)) return std::nullopt;
   if (names++ >= kMostNames) return std::nullopt;
   return default_of(text, value);
 }
@@ -155,13 +153,13 @@ std::optional<Imported> imported_recipe(std::string_view text) {
     const std::string_view function = what.substr(0, what.find(' '));
     const bool recipe = std::ranges::any_of(
         kEndings, [&](std::string_view ending) { return function.ends_with(ending); });
-    if (!recipe || !std::ranges::all_of(function, is_letter_of_word)) continue;
+    if (!recipe || !std::ranges::all_of(function, is_name_letter)) continue;
     const std::size_t as = what.find(kAs);
     const bool bare = std::ranges::find(kEndings, function) != std::end(kEndings);
     const std::string_view module = name_before(line, at);
     const std::string_view name =
         as == std::string_view::npos ? function : stripped(what.substr(as + kAs.size()));
-    if (name.empty() || !std::ranges::all_of(name, is_letter_of_word)) continue;
+    if (name.empty() || !std::ranges::all_of(name, is_name_letter)) continue;
     return Imported{bare ? module : function, name};
   }
   return std::nullopt;
@@ -196,7 +194,7 @@ void add_assignments(std::string_view text, Settings& settings) {
     const std::size_t dot = path.find('.');
     const bool plain =
         dot != std::string_view::npos && dot > 0 &&
-        std::ranges::all_of(path, [](char c) { return is_letter_of_word(c) || c == '.'; });
+        std::ranges::all_of(path, [](char c) { return is_name_letter(c) || c == '.'; });
     if (!plain) continue;
     if (const auto value = value_of(text, line.substr(equals + 1), names)) {
       settings.emplace_back(path.substr(dot + 1), *value);

@@ -34,9 +34,6 @@ constexpr std::string_view kStatements[] = {"def",   "class", "if",     "for",  
                                             "try",   "with",  "async",  "del",    "return",
                                             "raise", "match", "assert", "global", "print"};
 
-bool is_name_letter_of_python(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -193,7 +190,7 @@ class Reader {
 
   [[nodiscard]] std::string_view name_here() const {
     std::size_t end = at_;
-    while (end < text_.size() && is_name_letter_of_python(text_[end])) ++end;
+    while (end < text_.size() && is_name_letter(text_[end])) ++end;
     return text_.substr(at_, end - at_);
   }
 
@@ -429,7 +426,7 @@ class Reader {
 
   Value literal_number() {
     std::string digits;
-    while (is_name_letter_of_python(here()) || here() == '.' ||
+    while (is_name_letter(here()) || here() == '.' ||
            ((here() == '+' || here() == '-') && !digits.empty() &&
             (digits.back() == 'e' || digits.back() == 'E'))) {
       if (here() != '_') digits += here();
@@ -561,7 +558,7 @@ class Reader {
 /// `name = value` or `name = dict(`; shells have no blanks there, nor brackets with names in them.
 bool assigns(std::string_view line) {
   std::size_t end = 0;
-  while (end < line.size() && is_name_letter_of_python(line[end])) ++end;
+  while (end < line.size() && is_name_letter(line[end])) ++end;
   const std::string_view behind = line.substr(end);
   return end > 0 && (behind.starts_with(" = ") || behind.starts_with("=dict(") ||
                      behind.starts_with("= dict("));

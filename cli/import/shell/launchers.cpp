@@ -10,6 +10,7 @@
 
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
+#include "hw/base/files.hpp"
 
 namespace prequel {
 namespace {

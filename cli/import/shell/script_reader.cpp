@@ -11,6 +11,7 @@
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
+#include "hw/base/files.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {

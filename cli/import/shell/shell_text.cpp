@@ -233,10 +233,6 @@ std::optional<std::string> element(std::string_view value, std::string_view chan
 
 }  // namespace
 
-bool is_name_letter(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
 bool is_shell_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -260,10 +256,6 @@ bool is_list(std::string_view word) {
   return word == "\"$@\"" || word == "\"${@}\"" ||
          (word.starts_with("\"${") && word.ends_with("[@]}\"") &&
           is_variable_name(word.substr(3, word.size() - 8)));
-}
-
-std::string file_name(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));  // npos + 1 is 0
 }
 
 std::vector<std::string_view> piped_commands(std::string_view text) {

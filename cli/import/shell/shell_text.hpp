@@ -12,8 +12,6 @@
 
 namespace prequel {
 
-/// Tests whether a variable's name may hold it.
-bool is_name_letter(char c);
 bool is_shell_blank(char c);
 /// Tests whether it is the name of a variable, or of an argument.
 bool is_variable_name(std::string_view name);
@@ -24,8 +22,6 @@ inline constexpr char kBlankInside = '\x1f';
 std::string with_blanks(std::string text);
 /// `"$@"` and `"${FLAGS[@]}"`, which are as many words as they hold.
 bool is_list(std::string_view word);
-/// The last part of a path.
-std::string file_name(std::string_view path);
 /// Appends the words between blanks.
 void split_words(std::string_view text, std::vector<std::string>& words);
 
