@@ -2,11 +2,10 @@
 
 #include <array>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/compare/compare_answer.hpp"
 #include "cli/compare/compare_format.hpp"
 #include "cli/flags/parsers.hpp"
+#include "cli/json/json.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/report/drawing.hpp"
 #include "cli/search/clusters.hpp"
@@ -60,12 +59,12 @@ CallAnswer search_call(const ReadCall& call) {
     std::vector<SearchAnswer> found =
         answer_clusters(call.library, options, remarks_of(answer), watch);
     found.front().context = call.context();
-    answer.document = clusters_json(found);
+    answer.document = document_text(clusters_json(found));
     answer.is_no = is_no(found);
   } else {
     SearchAnswer found = answer_search(call.library, options, remarks_of(answer), watch);
     found.context = call.context();
-    answer.document = search_json(found);
+    answer.document = document_text(search_json(found));
     if (options.draws_cloud) {
       answer.drawing = cloud_json(found.cloud, call.session.drawn_slices).dump();
     }

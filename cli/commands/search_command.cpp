@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <functional>
 
 #include <fmt/format.h>
 
 #include "cli/commands/progress_line.hpp"
 #include "cli/flags/common_options.hpp"
+#include "cli/json/json.hpp"
 #include "cli/report/report.hpp"
 #include "cli/search/clusters.hpp"
 #include "cli/search/search_answer.hpp"
@@ -39,12 +41,20 @@ class Interruption {
   void (*before_)(int);
 };
 
+/// Searches with progress on stderr, until SIGINT.
+void watched(const CommonOptions& common, const std::function<void(const SearchWatch&)>& search) {
+  const Interruption interruption;
+  ProgressLine progress(common.quiet);
+  search({progress.of("plans"), &Interruption::flag(), progress.of("parts of the space"),
+          [&progress](double seconds) { progress.note_best(seconds); }});
+}
+
 void print_answer(const CommonOptions& common, const SearchAnswer& answer) {
   switch (answer.options.format) {
     case OutputFormat::text:
       fmt::print("{}", search_text(answer, terminal(stdout, common.color)));
       break;
-    case OutputFormat::json: fmt::print("{}", search_json(answer)); break;
+    case OutputFormat::json: fmt::print("{}", document_text(search_json(answer))); break;
     case OutputFormat::csv: fmt::print("{}", search_csv(answer)); break;
   }
 }
@@ -97,14 +107,9 @@ void emit_best(const CommonOptions& common, const SearchAnswer& answer, const Li
 int run_on_clusters(const CommonOptions& common, const SearchOptions& options) {
   const Library library(common.data_directories);
   std::vector<SearchAnswer> answers;
-  {
-    const Interruption interruption;
-    ProgressLine progress(common.quiet);
-    answers = answer_clusters(
-        library, options, tell_stderr(common.quiet),
-        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space"),
-         [&progress](double seconds) { progress.note_best(seconds); }});
-  }
+  watched(common, [&](const SearchWatch& watch) {
+    answers = answer_clusters(library, options, tell_stderr(common.quiet), watch);
+  });
   for (SearchAnswer& answer : answers) {
     answer.context = {common.call, library.inputs()};
     for (const std::string& note : answer.notes) {
@@ -114,9 +119,9 @@ int run_on_clusters(const CommonOptions& common, const SearchOptions& options) {
     }
     print_disagreements(answer);
   }
-  const bool json = options.format == OutputFormat::json;
-  fmt::print(
-      "{}", json ? clusters_json(answers) : clusters_text(answers, terminal(stdout, common.color)));
+  fmt::print("{}", options.format == OutputFormat::json
+                       ? document_text(clusters_json(answers))
+                       : clusters_text(answers, terminal(stdout, common.color)));
   if (answers.back().result.interrupted) return kExitInterrupted;
   return is_no(answers) ? kExitNo : kExitDone;
 }
@@ -127,17 +132,12 @@ int run_search(const CommonOptions& common, const SearchOptions& options) {
   if (asks_clusters(options)) return run_on_clusters(common, options);
   const Library library(common.data_directories);
   SearchAnswer answer;
-  {
-    const Interruption interruption;
-    ProgressLine progress(common.quiet);
-    answer = answer_search(
-        library, options, tell_stderr(common.quiet),
-        {progress.of("plans"), &Interruption::flag(), progress.of("parts of the space"),
-         [&progress](double seconds) { progress.note_best(seconds); }});
-  }
+  watched(common, [&](const SearchWatch& watch) {
+    answer = answer_search(library, options, tell_stderr(common.quiet), watch);
+  });
   answer.context = {common.call, library.inputs()};
   if (!options.report.empty())
-    write_file(options.report, search_report(search_json(answer), answer.cloud));
+    write_file(options.report, search_report(search_json(answer).dump(), answer.cloud));
   const SearchResult& result = answer.result;
   if (options.plans && !common.quiet) print_left_out(answer);
   if (!common.quiet) {

@@ -4,46 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "cli/json/json.hpp"
+
 namespace prequel {
 namespace {
-
-/// Writes one value, told part by part: a list or dict is begun, filled and ended.
-class Pickle {
- public:
-  void begin_dict();
-  void end_dict();
-  void begin_list();
-  void end_list();
-  /// The key of the value that is told next, in a dict.
-  void key(std::string_view text) { value(text); }
-
-  void value(std::string_view text);
-  void value(std::int64_t number);
-
-  /// Writes what `tell` tells or, where that name was told before, the same object again.
-  template <class Tell>
-  void shared(const std::string& name, Tell&& tell) {
-    if (get(name)) return;
-    tell();
-    put(name);
-  }
-
-  /// The whole pickle.
-  [[nodiscard]] std::string finished() &&;
-
- private:
-  bool get(const std::string& name);
-  void put(const std::string& name);
-  void add_little_endian(std::uint64_t number, int bytes);
-
-  std::string bytes_{"\x80\x02"};
-  std::map<std::string, std::uint32_t> known_;  ///< by name, its place in the memo
-};
 
 /// Opcodes (CPython, Lib/pickle.py).
 namespace op {
@@ -59,57 +27,58 @@ constexpr char get = 'j';         // LONG_BINGET
 constexpr char stop = '.';
 }  // namespace op
 
-constexpr int kIntegerBytes = 8;
+constexpr const char* kFrames = "frames";
 
-void Pickle::begin_dict() {
-  bytes_ += op::empty_dict;
-  bytes_ += op::mark;
-}
-void Pickle::end_dict() {
-  bytes_ += op::set_items;
-}
-void Pickle::begin_list() {
-  bytes_ += op::empty_list;
-  bytes_ += op::mark;
-}
-void Pickle::end_list() {
-  bytes_ += op::appends;
-}
+/// Writes JSON of objects, lists, texts and whole numbers as a pickle; what is too long to hold at
+/// once is begun, told and ended. Equal `frames` are one object.
+class Pickle {
+ public:
+  void begin(char empty) { (bytes_ += empty) += op::mark; }
+  void end(char opcode) { bytes_ += opcode; }
+  void write(const Json& value);
+  /// Returns the whole pickle.
+  [[nodiscard]] std::string finished() && { return std::move(bytes_ += op::stop); }
 
-void Pickle::value(std::string_view text) {
-  bytes_ += op::text;
-  add_little_endian(text.size(), 4);
-  bytes_ += text;
-}
+ private:
+  void write_frames(const Json& frames);
+  void add_little_endian(std::uint64_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) bytes_ += static_cast<char>(number >> (8 * i) & 0xff);
+  }
 
-void Pickle::value(std::int64_t number) {
-  bytes_ += op::integer;
-  bytes_ += static_cast<char>(kIntegerBytes);
-  add_little_endian(static_cast<std::uint64_t>(number), kIntegerBytes);
-}
+  std::string bytes_{"\x80\x02"};
+  std::map<std::string, std::uint32_t> known_;  ///< places of frames in the memo, by their text
+};
 
-std::string Pickle::finished() && {
-  bytes_ += op::stop;
-  return std::move(bytes_);
-}
-
-bool Pickle::get(const std::string& name) {
-  const auto found = known_.find(name);
-  if (found == known_.end()) return false;
-  bytes_ += op::get;
-  add_little_endian(found->second, 4);
-  return true;
-}
-
-void Pickle::put(const std::string& name) {
-  const auto place = static_cast<std::uint32_t>(known_.size());
-  known_.emplace(name, place);
-  bytes_ += op::put;
-  add_little_endian(place, 4);
+void Pickle::write(const Json& value) {
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    bytes_ += op::text;
+    add_little_endian(text.size(), 4);
+    bytes_ += text;
+  } else if (value.is_array()) {
+    begin(op::empty_list);
+    for (const Json& each : value) write(each);
+    end(op::appends);
+  } else if (value.is_object()) {
+    begin(op::empty_dict);
+    for (const auto& [key, member] : value.items()) {
+      write(key);
+      key == kFrames ? write_frames(member) : write(member);
+    }
+    end(op::set_items);
+  } else {
+    constexpr int kIntegerBytes = 8;
+    (bytes_ += op::integer) += static_cast<char>(kIntegerBytes);
+    add_little_endian(value.get<std::uint64_t>(), kIntegerBytes);
+  }
 }
 
-void Pickle::add_little_endian(std::uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i) bytes_ += static_cast<char>(number >> (8 * i) & 0xff);
+void Pickle::write_frames(const Json& frames) {
+  const auto [known, is_new] =
+      known_.try_emplace(frames.dump(), static_cast<std::uint32_t>(known_.size()));
+  if (is_new) write(frames);
+  bytes_ += is_new ? op::put : op::get;
+  add_little_endian(known->second, 4);
 }
 
 /// Addresses begin here, a device each this far from the next: all stay below 2^53, which is what
@@ -242,86 +211,48 @@ class RankMemory {
   std::vector<Block> live_, activations_;
 };
 
-/// Writes the frames that a person reads when pointing at a block.
-void write_frames(Pickle& pickle, const std::string& where, const std::string& what) {
-  pickle.shared(where + " " + what, [&] {
-    pickle.begin_list();
-    pickle.begin_dict();
-    pickle.key("filename");
-    pickle.value(where);
-    pickle.key("line");
-    pickle.value(std::int64_t{0});
-    pickle.key("name");
-    pickle.value(what);
-    pickle.end_dict();
-    pickle.end_list();
-  });
+/// Returns the frames that a person reads when pointing at a block.
+Json frames(const std::string& where, const std::string& what) {
+  return Json::array({{{"filename", where}, {"line", 0}, {"name", what}}});
 }
 
-void write_number(Pickle& pickle, std::string_view key, std::int64_t number) {
-  pickle.key(key);
-  pickle.value(number);
-}
-
-void write_text(Pickle& pickle, std::string_view key, std::string_view text) {
-  pickle.key(key);
-  pickle.value(text);
-}
-
-void write_block(Pickle& pickle, const std::string& where, const Block& block, const char* state) {
-  pickle.begin_dict();
-  write_number(pickle, "address", block.address);
-  write_number(pickle, "size", block.size);
-  write_number(pickle, "requested_size", block.size);
-  write_text(pickle, "state", state);
-  pickle.key("frames");
-  write_frames(pickle, where, block.what);
-  pickle.end_dict();
-}
-
-/// One segment of all that the rank ever holds.
-void write_segment(Pickle& pickle, std::int64_t device, const std::string& where,
-                   const RankMemory& memory) {
-  std::int64_t held = 0;
-  for (const Block& block : memory.live()) held += block.size;
-  const std::int64_t size = memory.end() - memory.begin();
-  pickle.begin_dict();
-  write_number(pickle, "device", device);
-  write_number(pickle, "address", memory.begin());
-  write_number(pickle, "total_size", size);
-  write_number(pickle, "allocated_size", held);
-  write_number(pickle, "active_size", held);
-  write_number(pickle, "requested_size", held);
-  write_number(pickle, "stream", 0);
-  write_text(pickle, "segment_type", "large");
-  pickle.key("frames");
-  write_frames(pickle, where, "segment");
-  pickle.key("blocks");
-  pickle.begin_list();
-  std::int64_t next = memory.begin();
+/// Returns one segment of all that the rank ever holds.
+Json segment(std::size_t device, const std::string& where, const RankMemory& memory) {
+  std::int64_t held = 0, next = memory.begin();
+  Json blocks = Json::array();
+  const auto add = [&](const Block& block, const char* state) {
+    blocks.push_back({{"address", block.address},
+                      {"size", block.size},
+                      {"requested_size", block.size},
+                      {"state", state},
+                      {kFrames, frames(where, block.what)}});
+  };
   const auto leave_free = [&](std::int64_t until) {
-    if (until > next) write_block(pickle, where, {"free", next, until - next}, "inactive");
+    if (until > next) add({"free", next, until - next}, "inactive");
   };
   for (const Block& block : memory.live()) {
     leave_free(block.address);
-    write_block(pickle, where, block, "active_allocated");
+    add(block, "active_allocated");
+    held += block.size;
     next = block.address + block.size;
   }
   leave_free(memory.end());
-  pickle.end_list();
-  pickle.end_dict();
+  return {{"device", device},
+          {"address", memory.begin()},
+          {"total_size", memory.end() - memory.begin()},
+          {"allocated_size", held},
+          {"active_size", held},
+          {"requested_size", held},
+          {"stream", 0},
+          {"segment_type", "large"},
+          {kFrames, frames(where, "segment")},
+          {"blocks", blocks}};
 }
 
-void write_event(Pickle& pickle, const std::string& where, const Event& event) {
-  pickle.begin_dict();
-  write_text(pickle, "action", event.action);
-  write_number(pickle, "addr", event.block.address);
-  write_number(pickle, "size", event.block.size);
-  write_number(pickle, "stream", 0);
-  write_number(pickle, "time_us", event.time_us);
-  pickle.key("frames");
-  write_frames(pickle, where, event.block.what);
-  pickle.end_dict();
+Json event_json(const std::string& where, const Event& event) {
+  return {{"action", event.action},   {"addr", event.block.address},
+          {"size", event.block.size}, {"stream", 0},
+          {"time_us", event.time_us}, {kFrames, frames(where, event.block.what)}};
 }
 
 }  // namespace
@@ -339,25 +270,25 @@ std::string memory_snapshot(const Scenario& scenario, const Prediction& predicti
     places.push_back(fmt::format("rank {}, stage {}", rank, stage));
   }
   Pickle pickle;
-  pickle.begin_dict();
-  pickle.key("segments");
-  pickle.begin_list();
+  pickle.begin(op::empty_dict);
+  pickle.write("segments");
+  pickle.begin(op::empty_list);
   for (std::size_t i = 0; i < memories.size(); ++i) {
-    write_segment(pickle, static_cast<std::int64_t>(i), places[i], memories[i]);
+    pickle.write(segment(i, places[i], memories[i]));
   }
-  pickle.end_list();
-  pickle.key("device_traces");
-  pickle.begin_list();
+  pickle.end(op::appends);
+  pickle.write("device_traces");
+  pickle.begin(op::empty_list);
   for (std::size_t i = 0; i < memories.size(); ++i) {
     const RankMemory& memory = memories[i];
-    pickle.begin_list();
-    write_event(pickle, places[i],
-                {"segment_alloc", {"segment", memory.begin(), memory.end() - memory.begin()}, 0});
-    for (const Event& event : memory.events()) write_event(pickle, places[i], event);
-    pickle.end_list();
+    pickle.begin(op::empty_list);
+    const Block whole{"segment", memory.begin(), memory.end() - memory.begin()};
+    pickle.write(event_json(places[i], {"segment_alloc", whole, 0}));
+    for (const Event& event : memory.events()) pickle.write(event_json(places[i], event));
+    pickle.end(op::appends);
   }
-  pickle.end_list();
-  pickle.end_dict();
+  pickle.end(op::appends);
+  pickle.end(op::set_items);
   return std::move(pickle).finished();
 }
 

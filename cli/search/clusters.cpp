@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 
 #include "cli/flags/value_lists.hpp"
-#include "cli/json/json.hpp"
+#include "cli/search/plan_table.hpp"
 #include "cli/search/search_format.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/text/number_text.hpp"
-#include "cli/text/table.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
 
@@ -72,6 +71,22 @@ std::vector<Place> ranked(const std::vector<SearchAnswer>& answers) {
   return places;
 }
 
+/// Returns the records of those plans, which say their cluster.
+Json ranked_json(const std::vector<SearchAnswer>& answers) {
+  Json plans = Json::array();
+  for (const Place& place : ranked(answers)) {
+    Json plan = found_json(*place.answer, place.rank);
+    // Odds are among the plans of one cluster.
+    for (const char* among_its_own : {"tie_with_best", "odds_best", "expected_loss"}) {
+      plan.erase(among_its_own);
+    }
+    plan["rank"] = plans.size() + 1;
+    plan["cluster"] = place.answer->inputs.cluster.name;
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
 /// The cheapest, or the one of the fewest GPUs, of all clusters.
 template <class Key>
 const SearchAnswer* best_in_time(const std::vector<SearchAnswer>& answers, const Key& key) {
@@ -121,7 +136,6 @@ bool is_no(const std::vector<SearchAnswer>& answers) {
 
 std::string clusters_text(const std::vector<SearchAnswer>& answers, const Terminal& terminal) {
   const SearchAnswer& first = answers.front();
-  const bool total = first.options.tokens.has_value();
   std::string text =
       inked(terminal, Ink::bold,
             fmt::format("{} on {} clusters", first.inputs.model.name, answers.size()));
@@ -135,33 +149,28 @@ std::string clusters_text(const std::vector<SearchAnswer>& answers, const Termin
         answer.result.plans.empty() ? "none" : fixed(answer.result.plans.front().sec_per_iter, 2));
   }
   text += counts.text(terminal.width) + "\n";
-  std::vector<std::string> header{"rank",         "cluster", "GPUs", "sec/it",
-                                  "tokens/s/GPU", "MFU %",   "GiB",  "memory"};
-  if (total) header.insert(header.end(), {"days", "GPU-hours", "cost"});
-  header.emplace_back("plan");
-  TextTable table(header);
-  std::size_t rank = 0;
-  for (const Place& place : ranked(answers)) {
-    const SearchAnswer& answer = *place.answer;
-    const FoundPlan& found = place.found();
-    std::vector<std::string> row{
-        fmt::format("{}", ++rank),          answer.inputs.cluster.name,
-        fmt::format("{}", found.plan.gpus), fixed(found.sec_per_iter, 2),
-        fixed(tokens_per_gpu(found), 0),    percent(answer.best[place.rank].mfu(found.plan)),
-        gib_text(found.peak_memory),        verdict_text(answer, place.rank)};
-    if (total) {
-      const auto cost = answer.cost(found);
-      row.push_back(fixed(*answer.training_seconds(found) / kDay, 1));
-      row.push_back(fixed(*answer.gpu_hours(found), 0));
-      row.push_back(cost ? fixed(*cost, 0) : "");
-    }
-    row.push_back(layout_text(found.plan));
-    table.add(std::move(row));
+  Json plans = ranked_json(answers);
+  const std::vector<Place> places = ranked(answers);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    plans[i]["layout"] = layout_text(places[i].found().plan);
   }
-  if (rank > 0) text += table.text(0);
+  text += record_table(plans,
+                       {{"rank", "/rank"},
+                        {"cluster", "/cluster"},
+                        {"GPUs", "/plan/gpus"},
+                        {"sec/it", "/sec_per_iter", fixed_cell(2)},
+                        {"tokens/s/GPU", "/tokens_per_sec_per_gpu", fixed_cell(0)},
+                        {"MFU %", "/mfu", percent_cell()},
+                        {"GiB", "/memory/peak_gib", fixed_cell(1)},
+                        {"memory", "/memory/verdict", verdict_cell},
+                        {"days", "/days", fixed_cell(1)},
+                        {"GPU-hours", "/gpu_hours", fixed_cell(0)},
+                        {"cost", "/cost", fixed_cell(0)},
+                        {"plan", "/layout"}},
+                       0, "  ");
   for (const SearchAnswer& answer : answers) {
     if (!answer.result.plans.empty()) continue;
-    text += fmt::format("{}{}: {}", rank > 0 ? "\n" : "", answer.inputs.cluster.name,
+    text += fmt::format("{}{}: {}", plans.empty() ? "" : "\n", answer.inputs.cluster.name,
                         no_plan_text(answer, terminal.at_most(100)));
   }
   const auto line = [&](const char* what, const SearchAnswer& answer, const FoundPlan& found) {
@@ -181,9 +190,9 @@ std::string clusters_text(const std::vector<SearchAnswer>& answers, const Termin
   return text;
 }
 
-std::string clusters_json(const std::vector<SearchAnswer>& answers) {
+Json clusters_json(const std::vector<SearchAnswer>& answers) {
   std::vector<Json> documents;
-  for (const SearchAnswer& answer : answers) documents.push_back(Json::parse(search_json(answer)));
+  for (const SearchAnswer& answer : answers) documents.push_back(search_json(answer));
   Json all = documents.front();
   for (const char* one :
        {"plans", "try", "pareto", "cluster", "device", "software", "error", "nearest_misses",
@@ -202,18 +211,7 @@ std::string clusters_json(const std::vector<SearchAnswer>& answers) {
   }
   all["interrupted"] = std::ranges::any_of(
       answers, [](const SearchAnswer& answer) { return answer.result.interrupted; });
-  all["plans"] = Json::array();
-  for (const Place& place : ranked(answers)) {
-    const auto index = static_cast<std::size_t>(place.answer - answers.data());
-    Json plan = documents[index]["plans"][place.rank];
-    // Odds are among the plans of one cluster.
-    for (const char* among_its_own : {"tie_with_best", "odds_best", "expected_loss"}) {
-      plan.erase(among_its_own);
-    }
-    plan["rank"] = all["plans"].size() + 1;
-    plan["cluster"] = place.answer->inputs.cluster.name;
-    all["plans"].push_back(std::move(plan));
-  }
+  all["plans"] = ranked_json(answers);
   all["clusters"] = Json::array();
   for (const Json& document : documents) {
     Json one;
@@ -224,7 +222,7 @@ std::string clusters_json(const std::vector<SearchAnswer>& answers) {
     }
     all["clusters"].push_back(std::move(one));
   }
-  return document_text(all);
+  return all;
 }
 
 }  // namespace prequel

@@ -24,6 +24,6 @@ bool is_no(const std::vector<SearchAnswer>& answers);
 /// The best plans of all of them together, ranked as the options say.
 std::string clusters_text(const std::vector<SearchAnswer>& answers, const Terminal& terminal);
 /// The document `prequel/search/1`, whose plans say their cluster.
-std::string clusters_json(const std::vector<SearchAnswer>& answers);
+nlohmann::ordered_json clusters_json(const std::vector<SearchAnswer>& answers);
 
 }  // namespace prequel

@@ -6,10 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/json/json.hpp"
+#include "cli/json/record_table.hpp"
 #include "cli/predict/reservation_format.hpp"
-#include "cli/text/number_text.hpp"
-#include "cli/text/table.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/run/expected_reservation.hpp"
 #include "sim/run/failure_process.hpp"
@@ -71,10 +69,6 @@ ReservedPlan play_plan(const SearchInputs& inputs, const Site& site, const Searc
   return plan;
 }
 
-std::string days_text(double days) {
-  return std::isfinite(days) ? fixed(days, 1) : "never";
-}
-
 }  // namespace
 
 bool asks_for_reservations(const SearchOptions& options) {
@@ -131,20 +125,26 @@ std::string reserved_plans_text(const std::vector<ReservedPlan>& plans,
                                 const SearchOptions& options, const std::string& maturity) {
   if (plans.empty()) return "";
   const std::string risk = fmt::format("{:.0f} %", 100 * risk_of(options));
-  TextTable table({"rank", "nodes", "spares", "days: 10 %", "median", "90 %", "at " + risk,
-                   "closed form", "in time", "cost", "kWh"});
-  for (const ReservedPlan& plan : plans) {
-    table.row(plan.rank + 1, plan.nodes, plan.spares, days_text(plan.days.p10),
-              days_text(plan.days.p50), days_text(plan.days.p90), days_text(plan.days_at_risk),
-              days_text(plan.expected_days), plan.in_time ? percent(*plan.in_time, 0) + " %" : "-",
-              plan.cost ? fmt::format("{:.3g}", *plan.cost) : "-",
-              plan.kwh ? fixed(*plan.kwh, 0) : "-");
-  }
+  const CellText days = fixed_cell(1);
+  const auto cost = [](const Json& value, const Json& /*record*/) {
+    return value.is_null() ? "never" : fmt::format("{:.3g}", value.get<double>());
+  };
   std::string text = fmt::format(
       "Played from the first hour to the last token, the best with a probability of {} first "
       "(site: {}; spares for 99 % unless said; cost and kWh of as many days)\n",
       risk, maturity);
-  text += table.text(0, "");
+  text += record_table(reserved_plans_json(plans),
+                       {{"rank", "/rank"},
+                        {"nodes", "/nodes"},
+                        {"spares", "/spares"},
+                        {"days: 10 %", "/days/0", days},
+                        {"median", "/days/1", days},
+                        {"90 %", "/days/2", days},
+                        {"at " + risk, "/days_at_risk", days},
+                        {"closed form", "/expected_days", days},
+                        {"in time", "/completes_probability", percent_cell(0, " %")},
+                        {"cost", "/cost", cost},
+                        {"kWh", "/kwh", fixed_cell(0)}});
   if (options.within && plans.front().in_time && *plans.front().in_time < risk_of(options)) {
     text += fmt::format("  none of them is in time, within {:.4g} days, with a probability of {}\n",
                         *options.within / kDay, risk);

@@ -1,7 +1,6 @@
 #include "cli/search/search_axes.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -13,6 +12,7 @@
 
 #include "cli/flags/flags.hpp"
 #include "cli/flags/value_lists.hpp"
+#include "cli/search/plan_table.hpp"
 #include "cli/search/shapes.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -192,13 +192,11 @@ std::vector<std::string> overruled_flags(const SearchOptions& options,
   return flags;
 }
 
-/// Columns of a search's own table that answer, and say nothing of a plan.
-constexpr std::array<std::string_view, 9> kAnswers{
-    "rank",    "gpus",      "sec_per_iter", "tokens_per_sec_per_gpu", "mfu", "mem_gib",
-    "verdict", "gpu_hours", "cost"};
-
+/// Tests whether a column of a search's own table answers, and says nothing of a plan.
 bool is_answer(const std::string& column) {
-  return std::ranges::find(kAnswers, column) != kAnswers.end();
+  return column == "rank" || column == "gpus" ||
+         std::ranges::any_of(kAnswerColumns,
+                             [&](const auto& answer) { return answer.first == column; });
 }
 
 /// A cell as a job's plan says it: tables say switches by 0 and 1, too.
@@ -212,10 +210,6 @@ std::string of_plan(const std::string& column, const std::string& cell) {
   });
   return text;
 }
-
-}  // namespace
-
-namespace {
 
 /// Returns a list with each of its numbers, between commas and colons, as `plain` has it.
 template <class Plain>

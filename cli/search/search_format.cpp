@@ -8,8 +8,7 @@
 #include "cli/flags/flags.hpp"
 #include "cli/json/answer_json.hpp"
 #include "cli/json/json.hpp"
-#include "cli/predict/prediction_format.hpp"
-#include "cli/search/plan_columns.hpp"
+#include "cli/search/plan_table.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/text/number_text.hpp"
 #include "cli/text/table.hpp"
@@ -18,6 +17,7 @@
 #include "models/axes/axis_text.hpp"
 #include "models/layers/parameters.hpp"
 #include "sim/search/confirmation.hpp"
+#include "sim/search/pareto.hpp"
 
 namespace prequel {
 namespace {
@@ -145,14 +145,6 @@ std::string peaks_text(const SearchAnswer& answer) {
   }
   return fmt::format("\n  TFLOP/s of the model, a GPU; MFU of a peak of {}\n",
                      fmt::join(peaks, " or "));
-}
-
-std::vector<const Plan*> plans_of(const SearchAnswer& answer) {
-  std::vector<const Plan*> plans;
-  for (std::size_t i = 0; i < answer.best.size(); ++i) {
-    plans.push_back(&answer.result.plans[i].plan);
-  }
-  return plans;
 }
 
 /// Returns the devices, time and cost of the whole training by this plan.
@@ -297,129 +289,7 @@ std::string no_plan_text(const SearchAnswer& answer, std::size_t width) {
   return text + relaxations_text(answer);
 }
 
-std::string verdict_text(const SearchAnswer& answer, std::size_t rank) {
-  constexpr double kSure = 0.95;
-  std::string text(name(answer.result.plans[rank].verdict));
-  if (rank >= answer.intervals.size()) return text;
-  const double odds = answer.intervals[rank].fits_probability;
-  return odds < kSure ? fmt::format("{} ({:.0f} %)", text, 100 * odds) : text;
-}
-
 namespace {
-
-/// One column of the table of plans.
-struct Column {
-  std::string name;
-  std::vector<std::string> cells;
-  bool of_plan{};  ///< an axis: told above the table where it is the same in all rows
-  bool may_go{};   ///< left out where the terminal is too narrow
-};
-
-std::vector<Column> columns_of(const SearchAnswer& answer) {
-  std::vector<Column> columns;
-  const auto add = [&](std::string name, bool of_plan, bool may_go, const auto& cell) {
-    Column column{std::move(name), {}, of_plan, may_go};
-    for (std::size_t i = 0; i < answer.best.size(); ++i) column.cells.push_back(cell(i));
-    columns.push_back(std::move(column));
-  };
-  const auto plan = [&](std::size_t i) -> const Plan& { return answer.result.plans[i].plan; };
-  const auto axis = [&](const char* name, std::int64_t Plan::*field) {
-    add(name, true, false, [&](std::size_t i) { return fmt::format("{}", plan(i).*field); });
-  };
-  const auto share = [&](const char* name, bool may_go, const auto& value) {
-    add(name, false, may_go, [&](std::size_t i) { return percent(value(i)); });
-  };
-  const auto step = [&](std::size_t i) { return answer.result.plans[i].sec_per_iter; };
-  add("rank", false, false,
-      [&](std::size_t i) { return fmt::format("{}{}", i + 1, answer.is_tie(i) ? " =" : ""); });
-  if (answer.has_shapes()) {
-    const auto shape = [&](std::size_t i) { return answer.result.plans[i].shape; };
-    add("layers", true, false, [&](std::size_t i) { return fmt::format("{}", shape(i).layers); });
-    add("hidden", true, false, [&](std::size_t i) { return fmt::format("{}", shape(i).hidden); });
-    add("heads", true, false, [&](std::size_t i) { return fmt::format("{}", shape(i).heads); });
-  }
-  axis("nodes", &Plan::nodes);
-  axis("dp", &Plan::dp);
-  axis("tp", &Plan::tp);
-  axis("pp", &Plan::pp);
-  axis("vpp", &Plan::vpp);
-  axis("mbs", &Plan::mbs);
-  axis("gbs", &Plan::gbs);
-  axis("zero", &Plan::zero);
-  add("recompute", true, false,
-      [&](std::size_t i) { return std::string(name(plan(i).recompute)); });
-  add("sequence parallel", true, false,
-      [&](std::size_t i) { return std::string(plan(i).sequence_parallel ? "on" : "off"); });
-  add("schedule", true, false, [&](std::size_t i) { return std::string(name(plan(i).schedule)); });
-  for (ColumnOfAxis& column : further_columns(plans_of(answer), answer.inputs)) {
-    const bool is_long = column.name == "layout";  // --json and --csv have it
-    columns.push_back({std::move(column.name), std::move(column.cells), true, is_long});
-  }
-  const auto total = [&](const char* name, const auto& of) {
-    if (!of(answer.result.plans.front())) return;
-    add(name, false, false, [&](std::size_t i) { return fixed(*of(answer.result.plans[i]), 0); });
-  };
-  add("sec/it", false, false, [&](std::size_t i) { return fixed(step(i), 2); });
-  total("GPU-hours", [&](const FoundPlan& found) { return answer.gpu_hours(found); });
-  total("cost", [&](const FoundPlan& found) { return answer.cost(found); });
-  add("TFLOPs", false, true,
-      [&](std::size_t i) { return fixed(answer.best[i].model_flops_rate(plan(i)) / kTera, 1); });
-  share("MFU %", false, [&](std::size_t i) { return answer.best[i].mfu(plan(i)); });
-  add("GiB", false, false,
-      [&](std::size_t i) { return gib_text(answer.result.plans[i].peak_memory); });
-  share("free %", true,
-        [&](std::size_t i) { return headroom(answer.inputs, answer.result.plans[i].peak_memory); });
-  share("bubble %", true, [&](std::size_t i) { return answer.best[i].breakdown.bubble / step(i); });
-  share("comm %", true,
-        [&](std::size_t i) { return answer.best[i].breakdown.communication() / step(i); });
-  add("memory", false, false, [&](std::size_t i) { return verdict_text(answer, i); });
-  return columns;
-}
-
-std::size_t width_of(const Column& column) {
-  std::size_t widest = display_width(column.name);
-  for (const std::string& cell : column.cells) widest = std::max(widest, display_width(cell));
-  return widest + 2;
-}
-
-/// The plans, a row each; what is the same in all rows stands above them, once.
-std::string table_text(const SearchAnswer& answer, const Terminal& terminal) {
-  constexpr std::size_t kWidest = 120;
-  const std::size_t width = terminal.at_most(kWidest);
-  std::vector<Column> columns = columns_of(answer);
-  std::string same;
-  std::erase_if(columns, [&](const Column& column) {
-    const std::string& first = column.cells.front();
-    const bool is_same =
-        std::ranges::all_of(column.cells, [&](const std::string& cell) { return cell == first; });
-    if (!column.of_plan || !is_same) return false;
-    if (!first.empty())
-      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", column.name, first);
-    return true;
-  });
-  const auto all = [&] {
-    std::size_t sum = 2;
-    for (const Column& column : columns) sum += width_of(column);
-    return sum;
-  };
-  while (all() > width) {
-    const auto last = std::find_if(columns.rbegin(), columns.rend(),
-                                   [](const Column& column) { return column.may_go; });
-    if (last == columns.rend()) break;
-    columns.erase(std::next(last).base());
-  }
-  std::vector<std::string> header;
-  for (const Column& column : columns) header.push_back(column.name);
-  TextTable table(header);
-  for (std::size_t i = 0; i < answer.best.size(); ++i) {
-    std::vector<std::string> row;
-    for (const Column& column : columns) row.push_back(column.cells[i]);
-    table.add(std::move(row));
-  }
-  const std::string above =
-      same.empty() ? "" : "  " + wrapped("in all rows: " + same, width - 2, "    ") + "\n\n";
-  return above + table.text(width);
-}
 
 /// How many plans are not shown since they hardly differ from those that are.
 std::string folded_text(const SearchAnswer& answer) {
@@ -469,47 +339,35 @@ Json risky_json(const RiskyPlan& risky) {
           {"fits_probability", risky.fits_probability}};
 }
 
-}  // namespace
-
-std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
-  const SearchInputs& inputs = answer.inputs;
-  std::string text = inked(terminal, Ink::bold,
-                           fmt::format("{} on {} ({}), {}", inputs.model.name, inputs.cluster.name,
-                                       inputs.device.name, inputs.software.name));
-  text += "\n" + counts(answer);
-  if (!answer.shapes.shapes.empty()) text += shape_choice_text(answer.shapes) + "\n";
-  text += "\n";
-  if (answer.best.empty()) {
-    return text + no_plan_text(answer, terminal.at_most(100)) + explanations(answer, terminal);
-  }
-  text += table_text(answer, terminal);
-  text += peaks_text(answer);
-  text += gains_text(answer.gains.front(), terminal.at_most(100));
-  bool ties = false;
-  for (std::size_t i = 0; i < answer.best.size(); ++i) ties = ties || answer.is_tie(i);
-  if (ties) {
-    text += fmt::format("  = within the error stated of the best (± {:.0f} %): a tie\n",
-                        100 * answer.stated_error());
-  }
-  text += folded_text(answer);
-  text += risky_text(answer, terminal.at_most(100));
-  text += confirmation_text(answer);
-  text += deadline_text(answer, terminal.at_most(100));
-  if (!answer.reserved.empty()) {
-    text += "\n" + reserved_plans_text(answer.reserved, answer.options, answer.maturity);
-  }
-  text += recommendation_text(answer, terminal.at_most(100));
-  if (!answer.result.refused.empty()) {
-    text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
-  }
-  if (answer.options.pareto)
-    text += "\n" + pareto_text(answer.result, inputs, answer.has_shapes(), terminal);
-  return text + explanations(answer, terminal);
+/// Returns the member `pareto` of the document: rank, time, memory and plan of each.
+Json pareto_json(const SearchResult& result) {
+  return list_json(pareto_front(result.plans), [&](std::size_t place) {
+    const FoundPlan& found = result.plans[place];
+    Json json{{"sec_per_iter", found.sec_per_iter},
+              {"memory", {{"peak_gib", gib(found.peak_memory)}}},
+              {"model_shape", shape_json(found.shape)},
+              {"plan", plan_json(found.plan)}};
+    if (place < result.ranked) json["rank"] = place + 1;
+    return json;
+  });
 }
 
-namespace {
+/// Returns a table of the plans that no other beats in time, memory and nodes at once.
+std::string pareto_text(const SearchAnswer& answer, const Terminal& terminal) {
+  const SearchResult& result = answer.result;
+  std::vector<const Plan*> plans;
+  for (const std::size_t place : pareto_front(result.plans)) {
+    plans.push_back(&result.plans[place].plan);
+  }
+  return fmt::format(
+             "\nPareto front: {} of {} plans that no other beats in time, memory and nodes "
+             "at once\n",
+             plans.size(), result.fitting) +
+         plan_table(pareto_json(result), plans, answer.inputs, answer.has_shapes(), terminal);
+}
 
-/// One of the best plans, with all that was found out about it.
+}  // namespace
+
 Json found_json(const SearchAnswer& answer, std::size_t i) {
   const FoundPlan& found = answer.result.plans[i];
   Json plan{{"rank", i + 1},
@@ -539,7 +397,8 @@ Json found_json(const SearchAnswer& answer, std::size_t i) {
     plan["family"] = answer.families[i];
     plan["folded"] = answer.folded[i];
   }
-  if (const std::vector<Gain>& gains = answer.gains[i]; !gains.empty()) {
+  if (i < answer.gains.size() && !answer.gains[i].empty()) {
+    const std::vector<Gain>& gains = answer.gains[i];
     plan["next_bottleneck"] = {{"resource", gains.front().resource},
                                {"saved_by_10_percent_more", gains.front().saved}};
     plan["gains_of_10_percent_more"] = gains_json(gains);
@@ -551,9 +410,48 @@ Json found_json(const SearchAnswer& answer, std::size_t i) {
   return plan;
 }
 
-}  // namespace
+std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
+  const SearchInputs& inputs = answer.inputs;
+  std::string text = inked(terminal, Ink::bold,
+                           fmt::format("{} on {} ({}), {}", inputs.model.name, inputs.cluster.name,
+                                       inputs.device.name, inputs.software.name));
+  text += "\n" + counts(answer);
+  if (!answer.shapes.shapes.empty()) text += shape_choice_text(answer.shapes) + "\n";
+  text += "\n";
+  if (answer.best.empty()) {
+    return text + no_plan_text(answer, terminal.at_most(100)) + explanations(answer, terminal);
+  }
+  Json records = Json::array();
+  std::vector<const Plan*> plans;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) {
+    records.push_back(found_json(answer, i));
+    plans.push_back(&answer.result.plans[i].plan);
+  }
+  text += plan_table(records, plans, inputs, answer.has_shapes(), terminal);
+  text += peaks_text(answer);
+  text += gains_text(answer.gains.front(), terminal.at_most(100));
+  bool ties = false;
+  for (std::size_t i = 0; i < answer.best.size(); ++i) ties = ties || answer.is_tie(i);
+  if (ties) {
+    text += fmt::format("  = within the error stated of the best (± {:.0f} %): a tie\n",
+                        100 * answer.stated_error());
+  }
+  text += folded_text(answer);
+  text += risky_text(answer, terminal.at_most(100));
+  text += confirmation_text(answer);
+  text += deadline_text(answer, terminal.at_most(100));
+  if (!answer.reserved.empty()) {
+    text += "\n" + reserved_plans_text(answer.reserved, answer.options, answer.maturity);
+  }
+  text += recommendation_text(answer, terminal.at_most(100));
+  if (!answer.result.refused.empty()) {
+    text += "\nNot legal:\n" + refusals_text(answer, terminal.at_most(100));
+  }
+  if (answer.options.pareto) text += pareto_text(answer, terminal);
+  return text + explanations(answer, terminal);
+}
 
-std::string search_json(const SearchAnswer& answer) {
+Json search_json(const SearchAnswer& answer) {
   const SearchInputs& inputs = answer.inputs;
   const SearchResult& result = answer.result;
   Json plans = Json::array();
@@ -616,7 +514,7 @@ std::string search_json(const SearchAnswer& answer) {
     }
   }
   if (answer.context) document["context"] = context_json(*answer.context);
-  return document_text(document);
+  return document;
 }
 
 std::string search_csv(const SearchAnswer& answer) {
@@ -625,26 +523,30 @@ std::string search_csv(const SearchAnswer& answer) {
     header.emplace_back(axis.name);
     if (axis.name == "nodes") header.emplace_back("gpus");
   });
-  for (const char* column : {"sec_per_iter", "tokens_per_sec_per_gpu", "mfu", "mem_gib", "verdict"})
-    header.emplace_back(column);
-  if (answer.options.tokens) header.emplace_back("gpu_hours");
-  if (answer.options.tokens && answer.price() > 0) header.emplace_back("cost");
+  const auto is_asked = [&](std::string_view column) {
+    if (column == "cost" && !(answer.price() > 0)) return false;
+    return answer.options.tokens || (column != "gpu_hours" && column != "cost");
+  };
+  for (const auto& [column, member] : kAnswerColumns) {
+    if (is_asked(column)) header.emplace_back(column);
+  }
   std::string text = fmt::format("{}\n", fmt::join(header, ","));
-  const auto number = [](double value) { return fmt::format("{:.6g}", value); };
   for (std::size_t i = 0; i < answer.best.size(); ++i) {
-    const FoundPlan& found = answer.result.plans[i];
-    const auto& [layers, hidden, heads] = found.shape;
-    std::vector<std::string> row{cell_of(static_cast<std::int64_t>(i + 1)), cell_of(layers),
-                                 cell_of(hidden), cell_of(heads)};
+    const Plan& plan = answer.result.plans[i].plan;
+    const Json record = found_json(answer, i);
+    std::vector<std::string> row{record["rank"].dump()};
+    for (const char* size : {"layers", "hidden", "heads"}) {
+      row.push_back(record["model_shape"][size].dump());
+    }
     each_axis([&](const auto& axis) {
-      row.push_back(csv_quoted(cell_of(axis.of(found.plan))));
-      if (axis.name == "nodes") row.push_back(cell_of(found.plan.gpus));
+      row.push_back(csv_quoted(cell_of(axis.of(plan))));
+      if (axis.name == "nodes") row.push_back(cell_of(plan.gpus));
     });
-    row.insert(row.end(), {number(found.sec_per_iter), number(tokens_per_gpu(found)),
-                           number(answer.best[i].mfu(found.plan)), number(gib(found.peak_memory)),
-                           std::string(name(found.verdict))});
-    for (const auto& total : {answer.gpu_hours(found), answer.cost(found)}) {
-      if (total) row.push_back(number(*total));
+    for (const auto& [column, member] : kAnswerColumns) {
+      if (!is_asked(column)) continue;
+      const Json& value = record.at(Json::json_pointer(member));
+      row.push_back(value.is_string() ? value.get<std::string>()
+                                      : fmt::format("{:.6g}", value.get<double>()));
     }
     text += fmt::format("{}\n", fmt::join(row, ","));
   }

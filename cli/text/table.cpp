@@ -17,6 +17,18 @@ std::size_t display_width(const std::string& text) {
   return width;
 }
 
+TextTable TextTable::of(const std::vector<TextColumn>& columns) {
+  TextTable table(std::vector<std::string>{});
+  for (const TextColumn& column : columns) {
+    table.rows_.resize(column.cells.size() + 1);
+    table.rows_.front().push_back(column.name);
+    for (std::size_t i = 0; i < column.cells.size(); ++i) {
+      table.rows_[i + 1].push_back(column.cells[i]);
+    }
+  }
+  return table;
+}
+
 std::string TextTable::text(std::size_t width, const std::string& indent) const {
   std::vector<std::size_t> widths;
   for (const auto& row : rows_) {

@@ -9,10 +9,19 @@
 
 namespace prequel {
 
+/// A column, with a cell for each row.
+struct TextColumn {
+  std::string name;
+  std::vector<std::string> cells;
+  bool is_setting{};  ///< may be told above the table where it is the same in all rows
+  bool may_go{};      ///< left out where the terminal is too narrow
+};
+
 /// Rows of cells under a header; the first column is aligned left, the others right.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
+  static TextTable of(const std::vector<TextColumn>& columns);
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   /// Adds a row of texts and whole numbers.
   template <class... Cells>
