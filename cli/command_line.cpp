@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@
 #include "cli/calibrate/calibrate_parser.hpp"
 #include "cli/command_tree.hpp"
 #include "cli/commands/commands.hpp"
-#include "cli/compare/compare_options.hpp"
+#include "cli/compare/compare_answer.hpp"
 #include "cli/flags/call_text.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/flags/flags.hpp"
@@ -29,7 +30,7 @@
 #include "cli/mcp/server.hpp"
 #include "cli/predict/predict_options.hpp"
 #include "cli/search/search_options.hpp"
-#include "cli/show/show_options.hpp"
+#include "cli/show/show_answer.hpp"
 #include "cli/text/exit_status.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/text/version.hpp"
@@ -70,12 +71,30 @@ void add_completion(CLI::App& app) {
       ->required()
       ->type_name("bash|zsh|fish")
       ->check(CLI::IsMember({"bash", "zsh", "fish"}).description(""));
-  command.callback([&app, shell] {
-    const Shell chosen = *shell == "bash"  ? Shell::bash
-                         : *shell == "zsh" ? Shell::zsh
-                                           : Shell::fish;
-    fmt::print("{}", completion_script(describe(app), chosen));
+  command.callback([shell] {
+    fmt::print("{}", completion_script(*shell == "bash"  ? Shell::bash
+                                       : *shell == "zsh" ? Shell::zsh
+                                                         : Shell::fish));
   });
+}
+
+/// Returns what may follow the words before the cursor, where a shell's script asks; the word at
+/// the cursor, which may be none, stands behind a `--`.
+std::optional<std::string> asked_completions(const CLI::App& app, int argc,
+                                             const char* const* argv) {
+  if (argc < 3 || argv[1] != std::string_view("completion") ||
+      argv[2] != std::string_view("words")) {
+    return std::nullopt;
+  }
+  std::vector<std::string> words(argv + 3, argv + argc);
+  std::string typed;
+  if (words.size() > 1 && words[words.size() - 2] == "--") {
+    typed = std::move(words.back());
+    words.pop_back();
+  }
+  if (!words.empty()) words.pop_back();  // the --
+  const auto names = [](const std::string& kind) { return Library({}).names(kind); };
+  return completions(describe(app), words, typed, names);
 }
 
 void add_manual(CLI::App& app) {
@@ -135,13 +154,6 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
   app.fallthrough();
   // Said twice, the last counts, as wrappers of other programs have it.
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  PredictOptions predict;
-  SearchOptions search;
-  CompareOptions compare;
-  ImportOptions import;
-  ShowOptions show;
-  ValidateOptions validate;
-  McpOptions mcp;
   CalibrateOptions calibrate;
   int status = kExitDone;
   const auto command = [&](const auto& body) {
@@ -158,33 +170,36 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
       ->type_name("auto|always|never")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""));
   app.add_flag("--quiet,-q", common.quiet, "no warnings and no progress");
+  // Options live as long as their parser.
+  const auto adds = [&]<class Options>(void (*add)(CLI::App&, Options&, const Action&),
+                                       int (*run_it)(const CommonOptions&, const Options&)) {
+    return [&, add, run_it] {
+      const auto options = std::make_shared<Options>();
+      add(app, *options, command([&common, options, run_it] { return run_it(common, *options); }));
+    };
+  };
   const std::pair<std::string_view, std::function<void()>> commands[] = {
-      {"predict",
-       [&] { add_predict(app, predict, command([&] { return run_predict(common, predict); })); }},
-      {"search",
-       [&] { add_search(app, search, command([&] { return run_search(common, search); })); }},
-      {"compare",
-       [&] { add_compare(app, compare, command([&] { return run_compare(common, compare); })); }},
-      {"import",
-       [&] { add_import(app, import, command([&] { return run_import(common, import); })); }},
-      {"show", [&] { add_show(app, show, command([&] { return run_show(common, show); })); }},
-      {"validate",
-       [&] {
-         add_validate(app, validate, command([&] { return run_validate(common, validate); }));
-       }},
+      {"predict", adds(add_predict, run_predict)},
+      {"search", adds(add_search, run_search)},
+      {"compare", adds(prequel::add_compare, run_compare)},
+      {"import", adds(add_import, run_import)},
+      {"show", adds(add_show, run_show)},
+      {"validate", adds(add_validate, run_validate)},
       {"calibrate",
        [&] {
-         add_calibrate(
-             app, calibrate,
-             {.measure = command([&] { return run_calibrate_measure(common, calibrate.measure); }),
-              .fit = command([&] { return run_calibrate_fit(common, calibrate.fit); }),
-              .check = command([&] { return run_calibrate_check(common, calibrate.check); }),
-              .compare = command([&] { return run_calibrate_compare(common, calibrate.compare); }),
-              .runs = command([&] { return run_calibrate_runs(common, calibrate.runs); }),
-              .advise = command([&] { return run_calibrate_advise(common, calibrate.advise); })},
-             add_job);
+         const auto runs = [&](auto run_it, const auto& options) {
+           return command([&common, run_it, &options] { return run_it(common, options); });
+         };
+         add_calibrate(app, calibrate,
+                       {.measure = runs(run_calibrate_measure, calibrate.measure),
+                        .fit = runs(run_calibrate_fit, calibrate.fit),
+                        .check = runs(run_calibrate_check, calibrate.check),
+                        .compare = runs(run_calibrate_compare, calibrate.compare),
+                        .runs = runs(run_calibrate_runs, calibrate.runs),
+                        .advise = runs(run_calibrate_advise, calibrate.advise)},
+                       add_job);
        }},
-      {"mcp", [&] { add_mcp(app, mcp, command([&] { return run_mcp(common, mcp); })); }}};
+      {"mcp", adds(add_mcp, run_mcp)}};
   // The parser takes longer to make than to use: a command that comes first needs no other's flags.
   const std::string_view first = argc > 1 ? argv[1] : "";
   const bool alone =
@@ -201,6 +216,10 @@ int run(int argc, const char* const* argv, CommonOptions& common) {
       "  prequel predict bloom-176b-jean-zay\n"
       "  prequel validate data/runs/bigscience-jz-a100.csv\n");
   let_flags_stand_alone(app);
+  if (const auto offered = asked_completions(app, argc, argv)) {
+    fmt::print("{}", *offered);
+    return kExitDone;
+  }
   try {
     refuse_values_of_flags(app, argc, argv);
     app.parse(argc, argv);

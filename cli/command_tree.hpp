@@ -1,9 +1,10 @@
 #pragma once
 
-/// The program's commands and options as plain values, and what is written from them: completion
-/// scripts and the manual page. They are read off the parser, so neither can drift from it.
+/// The program's commands and options as plain values, and what is made of them: completions and
+/// the manual page. They are read off the parser, so neither can drift from it.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,16 @@ CommandDescription describe(const CLI::App& app, const std::string& above = {});
 
 enum class Shell : std::uint8_t { bash, zsh, fish };
 
-/// The script for that shell. Names of models, devices and so on are asked of the program while
-/// the user types, since a data folder may hold any.
-std::string completion_script(const CommandDescription& program, Shell shell);
+/// The script for that shell, which asks the program what may follow while the user types.
+std::string completion_script(Shell shell);
+
+/// Names that the library has of a kind, such as "models": a data folder may hold any.
+using NamesOfKind = std::function<std::vector<std::string>(const std::string& kind)>;
+
+/// Returns the words that may stand where `typed` is begun, behind those `before`: a line each,
+/// with a tab and what the word means.
+std::string completions(const CommandDescription& program, const std::vector<std::string>& before,
+                        const std::string& typed, const NamesOfKind& names);
 
 /// The page as man(1) reads it; `version` stands at its foot.
 std::string manual_page(const CommandDescription& program, const std::string& version);

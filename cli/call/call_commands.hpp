@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "cli/calibrate/calibrate_options.hpp"
-#include "cli/call/call_session.hpp"
-#include "cli/compare/compare_options.hpp"
+#include "cli/call/call.hpp"
+#include "cli/compare/compare_answer.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/json/answer_json.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/search/search_options.hpp"
-#include "cli/show/show_options.hpp"
+#include "cli/show/show_answer.hpp"
 #include "cli/translate/import_options.hpp"
 #include "cli/validate/validate_options.hpp"
 

@@ -6,11 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "cli/compare/compare_options.hpp"
+#include "cli/flags/common_options.hpp"
+#include "cli/import/shell/script_inputs.hpp"
 #include "cli/text/tell.hpp"
+#include "models/job/library.hpp"
 #include "sim/answer/difference.hpp"
 
 namespace prequel {
+
+struct CompareOptions {
+  std::string first, second;  ///< a job, what is changed of it, or both: "JOB,tp=4,cluster=NAME"
+  JobRequest request;         ///< what both share
+  ScriptInputs script;
+  OutputFormat format{};
+};
 
 struct ComparedSide {
   std::string asked;  ///< as the user says it

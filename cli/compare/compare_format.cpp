@@ -6,7 +6,6 @@
 #include "cli/json/json.hpp"
 #include "cli/predict/prediction_format.hpp"
 #include "cli/text/number_text.hpp"
-#include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/unit_text.hpp"

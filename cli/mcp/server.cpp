@@ -4,9 +4,10 @@
 #include <iostream>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "cli/api/prequel.hpp"
-#include "cli/call/call.hpp"
+#include "cli/flags/parsers.hpp"
 #include "cli/json/json.hpp"
 #include "cli/mcp/call_queue.hpp"
 #include "cli/mcp/tools.hpp"
@@ -161,6 +162,19 @@ std::string late_reply(const std::string& id, int seconds) {
 }
 
 }  // namespace
+
+void add_mcp(CLI::App& app, McpOptions& options, const Action& action) {
+  CLI::App& command = *app.add_subcommand(
+      "mcp", "Answers agents: a Model Context Protocol server on stdin and stdout");
+  command.footer(
+      "  prequel mcp\n"
+      "  prequel mcp --folder answers\n");
+  command.add_option("--folder", options.folder, "where tools may save whole answers")
+      ->type_name("DIR");
+  command.add_option("--deadline", options.deadline, "seconds that a call may take (120)")
+      ->check(CLI::Range(1, 86400));
+  command.callback(action);
+}
 
 int run_mcp(const CommonOptions& common, const McpOptions& options) {
   if (!options.folder.empty() && !is_folder(options.folder)) {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/mcp/mcp_session.hpp"
+#include "cli/mcp/server.hpp"
 
 namespace prequel {
 

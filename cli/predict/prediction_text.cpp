@@ -6,7 +6,6 @@
 #include "cli/predict/prediction_format.hpp"
 #include "cli/text/layout_text.hpp"
 #include "cli/text/number_text.hpp"
-#include "cli/text/spread_text.hpp"
 #include "cli/text/table.hpp"
 #include "hw/base/portable_math.hpp"
 #include "hw/base/text.hpp"

@@ -3,12 +3,19 @@
 #include <string>
 #include <vector>
 
-#include "cli/show/show_options.hpp"
+#include "cli/flags/common_options.hpp"
 #include "cli/text/tell.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {
+
+/// Options of `prequel show`.
+struct ShowOptions {
+  std::string kind;  ///< models, devices, clusters, software, jobs (or the singular)
+  std::string name;  ///< empty: list the kind
+  OutputFormat format{};
+};
 
 /// "models", "devices", …: what `prequel show` lists.
 std::vector<std::string> shown_kinds();

@@ -3,6 +3,9 @@
 /// Numbers as tables show them.
 
 #include <string>
+#include <vector>
+
+#include "sim/answer/interval.hpp"
 
 namespace prequel {
 
@@ -18,5 +21,8 @@ std::string signed_fixed(double value, int decimals);
 std::string seconds_text(double seconds);
 /// Returns "1 node", "2 nodes".
 std::string counted(long long count, const char* noun);
+/// Returns doubts of an answer, "run to run 72 %, gemm 7 %": the first, and the others that are not
+/// nothing.
+std::string spread_text(const std::vector<SpreadSource>& sources);
 
 }  // namespace prequel

@@ -1,23 +1,72 @@
 /// The page's engine: prequel's answers as JSON texts, called by cli/web/worker.js.
 
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include <emscripten.h>
 
 #include "cli/call/call.hpp"
 #include "cli/call/call_commands.hpp"
-#include "cli/flags/axes_json.hpp"
+#include "cli/flags/flags.hpp"
 #include "cli/json/json.hpp"
 #include "cli/show/cards.hpp"
 #include "cli/text/version.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_parse.hpp"
+#include "models/axes/axes.hpp"
+#include "models/axes/axis_text.hpp"
 #include "models/job/file_cache.hpp"
+
+namespace prequel {
+namespace {
+
+Json domain_json(const Domain<std::int64_t>& domain) {
+  return {{"kind", "integer"}, {"least", domain.least}, {"most", domain.most}};
+}
+Json domain_json(const Domain<double>& domain) {
+  return {{"kind", "number"}, {"least", domain.least}, {"most", domain.most}};
+}
+Json domain_json(const Domain<bool>& /*domain*/) {
+  return {{"kind", "boolean"}};
+}
+Json domain_json(const Domain<std::string>& /*domain*/) {
+  return {{"kind", "text"}};
+}
+template <Worded Enum>
+Json domain_json(const Domain<Enum>& domain) {
+  return {{"kind", "word"}, {"words", words(domain)}};
+}
+template <Worded Enum>
+Json domain_json(const Domain<WordSet<Enum>>& /*domain*/) {
+  return {{"kind", "words"}, {"words", kWordsOf<Enum>}};
+}
+
+constexpr std::array<std::string_view, 5> kUses{"shared", "listed", "searched", "usual", "offered"};
+
+/// Returns the table of axes for the page's controls: of each, in the table's order, `name`,
+/// `flag`, `help`, `use` (what a search does with it), `kind` and what it can be: `least` and
+/// `most`, or `words`.
+Json axes_json() {
+  Json axes = Json::array();
+  each_axis([&](const auto& axis) {
+    Json one{{"name", axis.name},
+             {"flag", flag_of(axis.name)},
+             {"help", axis.help},
+             {"use", kUses[static_cast<std::size_t>(axis.use)]}};
+    one.update(domain_json(axis.domain));
+    axes.push_back(std::move(one));
+  });
+  return axes;
+}
+
+}  // namespace
+}  // namespace prequel
 
 namespace {
 

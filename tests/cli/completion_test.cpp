@@ -54,10 +54,8 @@ TEST_CASE("each shell accepts its script") {
 TEST_CASE("quotes in a help text do not end the word in a script") {
   const CommandDescription program{
       "tool", "A tool", "  tool\n", {{{"--dry"}, "", {}, "don't do it"}}, {}, {}};
-  CHECK(completion_script(program, Shell::zsh).find(R"('--dry:don'\''t do it')") !=
-        std::string::npos);
-  CHECK(completion_script(program, Shell::fish).find(R"(-l dry -d 'don'\''t do it')") !=
-        std::string::npos);
+  const auto no_names = [](const std::string& /*kind*/) { return std::vector<std::string>(); };
+  CHECK(completions(program, {}, "--", no_names) == "--dry\tdon't do it\n");
 }
 
 }  // namespace
