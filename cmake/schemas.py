@@ -19,7 +19,10 @@ class Schemas:
             target = self.files[file]
             for name in pointer.split("/"):
                 target = target[name]
+            properties = {**target.get("properties", {}), **schema.get("properties", {})}
             schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
+            if properties:
+                schema["properties"] = properties
             if "$ref" in target:
                 schema["$ref"] = target["$ref"]
         return schema, file, name

@@ -14,6 +14,7 @@
 namespace prequel {
 namespace {
 
+constexpr std::size_t kWidest = 118;  // characters of a line of settings, where any would do
 constexpr std::string_view kShownAxes[] = {
     "nodes",   "dp", "tp", "pp", "vpp", "mbs", "gbs", "zero", "recompute", "sequence_parallel",
     "schedule"};
@@ -92,7 +93,7 @@ std::string verdict_cell(const Json& verdict, const Json& record) {
 }
 
 std::string plan_table(const Json& records, const std::vector<const Plan*>& plans,
-                       const SearchInputs& inputs, bool shaped, const Terminal& terminal) {
+                       const SearchInputs& inputs, bool shaped, std::size_t width) {
   std::vector<TextColumn> columns = columns_of(records, {{"rank", "/rank", rank_cell}});
   const auto append = [&](std::vector<TextColumn> more, bool are_settings) {
     for (TextColumn& column : more) {
@@ -129,21 +130,22 @@ std::string plan_table(const Json& records, const std::vector<const Plan*>& plan
     }
     return true;
   });
-  constexpr std::size_t kWidest = 120;
-  const std::size_t width = terminal.at_most(kWidest);
   const auto all = [&] {
     std::size_t sum = 2;
     for (const TextColumn& column : columns) sum += width_of(column);
     return sum;
   };
-  while (all() > width) {
+  while (width > 0 && all() > width) {
     const auto last =
         std::find_if(columns.rbegin(), columns.rend(), std::mem_fn(&TextColumn::may_go));
     if (last == columns.rend()) break;
     columns.erase(std::next(last).base());
   }
   const std::string above =
-      same.empty() ? "" : "  " + wrapped("in all rows: " + same, width - 2, "    ") + "\n\n";
+      same.empty()
+          ? ""
+          : "  " + wrapped("in all rows: " + same, width > 0 ? width - 2 : kWidest, "    ") +
+                "\n\n";
   return above + TextTable::of(columns).text(width);
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/json/record_table.hpp"
-#include "cli/text/terminal.hpp"
 #include "sim/search/space.hpp"
 
 namespace prequel {
@@ -27,10 +26,11 @@ inline constexpr std::array<std::pair<std::string_view, const char*>, 7> kAnswer
 /// Returns a verdict on memory, with the odds that the plan fits where these are open.
 std::string verdict_cell(const Json& verdict, const Json& record);
 
-/// Returns a row a plan; what is the same in all rows stands above them, once. `plans` are those of
+/// Returns a row a plan; what is the same in all rows stands above them, once. `width` is that of a
+/// line, 0 any. `plans` are those of
 /// the records. Axes without a column of their own have one where some plan has it otherwise than
 /// `predict` takes it where nobody says it; so have shapes where they are `shaped`.
 std::string plan_table(const Json& records, const std::vector<const Plan*>& plans,
-                       const SearchInputs& inputs, bool shaped, const Terminal& terminal);
+                       const SearchInputs& inputs, bool shaped, std::size_t width);
 
 }  // namespace prequel

@@ -363,7 +363,7 @@ std::string pareto_text(const SearchAnswer& answer, const Terminal& terminal) {
              "\nPareto front: {} of {} plans that no other beats in time, memory and nodes "
              "at once\n",
              plans.size(), result.fitting) +
-         plan_table(pareto_json(result), plans, answer.inputs, answer.has_shapes(), terminal);
+         plan_table(pareto_json(result), plans, answer.inputs, answer.has_shapes(), terminal.width);
 }
 
 }  // namespace
@@ -427,7 +427,7 @@ std::string search_text(const SearchAnswer& answer, const Terminal& terminal) {
     records.push_back(found_json(answer, i));
     plans.push_back(&answer.result.plans[i].plan);
   }
-  text += plan_table(records, plans, inputs, answer.has_shapes(), terminal);
+  text += plan_table(records, plans, inputs, answer.has_shapes(), terminal.at_most(120));
   text += peaks_text(answer);
   text += gains_text(answer.gains.front(), terminal.at_most(100));
   bool ties = false;

@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
 
-#include <set>
-
 #include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -108,6 +111,62 @@ TEST_CASE("what plans are ranked by stands in the table, too") {
   CHECK(text.find(fmt::format("{:.0f}  {:.0f}  ", hours, 2 * hours)) != std::string::npos);
   CHECK(run_prequel("search " + kBloom + totals + "--csv").out.find(",verdict,gpu_hours\n") !=
         std::string::npos);
+}
+
+/// Returns the cells of a line.
+std::vector<std::string> cells_of(const std::string& line, char between) {
+  std::vector<std::string> cells;
+  std::istringstream text(line);
+  for (std::string cell; std::getline(text, cell, between);) {
+    if (!cell.empty() || between == ',') cells.push_back(cell);
+  }
+  return cells;
+}
+
+TEST_CASE("the table and the CSV of plans say what the document's records say") {
+  const std::string asked = kBloom + "--nodes 24,48 --top 5 --tokens 366e9 --price 2 ";
+  const Json records = searched(asked).at("plans");
+  std::istringstream csv(run_prequel("search " + asked + "--csv").out);
+  std::string line;
+  std::getline(csv, line);
+  const std::vector<std::string> header = cells_of(line, ',');
+  const std::map<std::string, std::string> elsewhere{{"mem_gib", "/memory/peak_gib"},
+                                                     {"verdict", "/memory/verdict"}};
+  std::istringstream text(run_prequel("search " + asked).out);
+  std::string above;
+  while (above.find("sec/it") == std::string::npos) REQUIRE(std::getline(text, above));
+  const std::vector<std::string> names = cells_of(above, ' ');
+  for (const Json& record : records) {
+    REQUIRE(std::getline(csv, line));
+    const std::vector<std::string> cells = cells_of(line, ',');
+    REQUIRE(cells.size() == header.size());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      CAPTURE(header[i]);
+      const auto other = elsewhere.find(header[i]);
+      Json::json_pointer member("/" + header[i]);
+      if (other != elsewhere.end()) member = Json::json_pointer(other->second);
+      for (const char* inside : {"/plan", "/model_shape"}) {
+        if (!record.contains(member)) member = Json::json_pointer(inside + ("/" + header[i]));
+        if (!record.contains(member)) member = Json::json_pointer("/" + header[i]);
+      }
+      REQUIRE(record.contains(member));
+      const Json& value = record.at(member);
+      if (value.is_number_float()) {
+        CHECK(std::stod(cells[i]) == doctest::Approx(value.get<double>()).epsilon(1e-5));
+      } else if (value.is_string() || value.is_number()) {
+        CHECK(cells[i] == (value.is_string() ? value.get<std::string>() : value.dump()));
+      }
+    }
+    REQUIRE(std::getline(text, line));
+    std::vector<std::string> shown = cells_of(line, ' ');
+    if (shown[1] == "=") shown.erase(shown.begin() + 1);  // a tie
+    const auto cell = [&](const char* name) {
+      return shown.at(std::size_t(std::ranges::find(names, name) - names.begin()));
+    };
+    CHECK(cell("tp") == record.at("plan").at("tp").dump());
+    CHECK(cell("sec/it") == fmt::format("{:.2f}", record.at("sec_per_iter").get<double>()));
+    CHECK(cell("GPU-hours") == fmt::format("{:.0f}", record.at("gpu_hours").get<double>()));
+  }
 }
 
 const std::string kSelene = "search --model gpt-18b --cluster selene --gbs 256 ";

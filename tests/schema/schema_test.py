@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -13,6 +14,10 @@ from pathlib import Path
 from jsonschema import Draft202012Validator, RefResolver
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "cmake"))
+from schemas import Schemas  # noqa: E402
+
+SCHEMAS = Schemas(ROOT / "data" / "schema")
 FOLDERS = {"model": "models", "device": "devices", "cluster": "clusters", "software": "software", "job": "jobs"}
 
 # Facts that a schema cannot say, since they lie between fields or files: here readers may refuse
@@ -87,6 +92,24 @@ def changed_copies(value):
             yield new
 
 
+def untold(value, schema, file, path=""):
+    """The members of an answer that its schema does not list, or without saying what they mean. Free objects list
+    none; what a plan has is said by the table of axes."""
+    schema, file = SCHEMAS.plain(schema, file)
+    properties = schema.get("properties", {})
+    if "zero" in properties:
+        return
+    if isinstance(value, list):
+        for one in value:
+            yield from untold(one, schema.get("items", {}), file, path + "[]")
+    elif isinstance(value, dict) and properties:
+        for key, each in value.items():
+            if key not in properties or "description" not in SCHEMAS.plain(properties[key], file)[0]:
+                yield f"{path}.{key}"
+            else:
+                yield from untold(each, properties[key], file, f"{path}.{key}")
+
+
 class SchemaTest(unittest.TestCase):
     def assert_valid(self, kind, value, what):
         problems = [f"{what}: {error.json_path}: {error.message}" for error in schema_validator(kind).iter_errors(value)]
@@ -142,6 +165,7 @@ class Answers(SchemaTest):
 
     def check(self, kind, value):
         self.assert_valid(kind, value, kind)
+        self.assertEqual(sorted(set(untold(value, schema_validator(kind).schema, f"{kind}-1.json"))), [])
         for key in schema_validator(kind).schema["required"]:
             less = {name: member for name, member in value.items() if name != key}
             self.assertFalse(schema_validator(kind).is_valid(less), f"{kind} without {key}")
@@ -153,6 +177,8 @@ class Answers(SchemaTest):
                                         "--tokens", "366e9", "--mtbf", "5d", "--checkpoint-bandwidth", "40GB/s"))
         self.check("prediction", answer("predict", self.JOB, "--mbs", "16", exit_status=1))
         self.check("prediction", answer("predict", self.JOB, "--verbose", "--contention"))
+        self.check("prediction", answer("predict", self.JOB, "--tokens", "366e9", "--reservation", "120d", "--over-nodes", "24,48",
+                                        "--price", "2", "--replications", "20"))
 
     def test_kernels_are_of_all_parts_that_the_schema_lists(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -180,6 +206,7 @@ class Answers(SchemaTest):
         self.check("search", answer(*search, "--nodes", "1", exit_status=1))
         self.check("search", answer(*search, "--nodes", "48", "--tp", "7", exit_status=1))
         self.check("search", answer(*search, "--nodes", "48", "--layers", "68:72:2", "--top", "2"))
+        self.check("search", answer("search", "--model", "llama-3-8b", "--cluster", "dgx-a100,dgx-h100", "--nodes", "1", "--gbs", "64"))
 
     def test_comparisons_of_jobs_are_valid(self):
         self.check("job-comparison", answer("compare", self.JOB, "mbs=1"))
