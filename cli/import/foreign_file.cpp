@@ -13,7 +13,7 @@
 #include "cli/import/companion_files.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/job/name_files.hpp"
@@ -381,7 +381,7 @@ std::optional<Translated> translate_model_text(const std::string& file, const st
   if (!is_hugging_face_config(document)) return std::nullopt;
   Facts job;
   ForeignNames names;
-  read_families(Library({}).open("import", "families"), names);
+  read_name_file(Library({}).open("import", "families"), "families", names);
   job.names = std::make_shared<const ForeignNames>(std::move(names));
   read_hugging_face_config(document, job);
   ImportedJob made = resolve(std::move(job));

@@ -112,7 +112,8 @@ JobFields all_fields() {
   add_fields(
       "deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
       "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
-      "mark.reinforced mark.shared_steps mark.sparse_core mark.stage_by_name mark.unpacked "
+      "mark.reinforced mark.replaced mark.shared_steps mark.sparse_core mark.stage_by_name "
+      "mark.unpacked "
       "mark.variables maxtext.open megatron_core narrowed_mlp offload_by_name overlap_comm "
       "pipelines "
       "recomputes_first_layers script shape_by_name yaml_config",
@@ -125,7 +126,7 @@ JobFields all_fields() {
   add_fields("capacity_factor ffn_scale", field_of<double>(), fields);
   add_fields("config_precision moments.first moments.second", field_of<Precision>(), fields);
   fields.emplace("mark.flex_backend", field_of<Dispatcher>());
-  fields.emplace("graphed", field_of<GraphedModule>());
+  fields.emplace("graphed", field_of<WordSet<GraphedModule>>());
   return fields;
 }
 
