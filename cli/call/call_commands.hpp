@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/calibrate/calibrate_options.hpp"
-#include "cli/call/call.hpp"
+#include "cli/call/call_session.hpp"
 #include "cli/compare/compare_answer.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/json/answer_json.hpp"

@@ -7,10 +7,10 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/api/prequel.hpp"
+#include "cli/call/call.hpp"
 #include "cli/flags/parsers.hpp"
 #include "cli/json/json.hpp"
 #include "cli/mcp/call_queue.hpp"
-#include "cli/mcp/tools.hpp"
 #include "cli/text/exit_status.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"

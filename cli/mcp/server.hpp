@@ -7,21 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "cli/call/call.hpp"
 #include "cli/flags/common_options.hpp"
+#include "cli/mcp/tools.hpp"
 
 namespace prequel {
-
-struct McpOptions {
-  std::string folder;  ///< where tools may save answers; empty: nowhere
-  int deadline{120};   ///< seconds that a call may take
-};
-
-/// The state from which one client is answered.
-struct McpSession {
-  CallSession calls;
-  McpOptions options;
-};
 
 /// The reply to one message, without the end of its line; nothing where none is due. Never throws
 /// for what the message says.

@@ -7,9 +7,20 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cli/mcp/server.hpp"
+#include "cli/call/call_session.hpp"
 
 namespace prequel {
+
+struct McpOptions {
+  std::string folder;  ///< where tools may save answers; empty: nowhere
+  int deadline{120};   ///< seconds that a call may take
+};
+
+/// The state from which one client is answered.
+struct McpSession {
+  CallSession calls;
+  McpOptions options;
+};
 
 /// All tools, as `tools/list` describes them; those that may save answers say so.
 nlohmann::ordered_json list_tools(const McpSession& session);
