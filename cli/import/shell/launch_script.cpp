@@ -328,10 +328,8 @@ class ScriptReader : public ShellExpansions {
     for (std::size_t i = 0; i < command.size(); ++i) {
       std::string& value = command[i];
       const bool quoted = started && !sets && holds_command(value);  // with variables before it
-      if (assigned_length(value) > 0 && !program && !quoted) {
+      if ((assigned_length(value) > 0 && !program && !quoted) || is_element(value)) {
         assign_word(value, !runs);
-      } else if (is_element(value)) {
-        append_element(value);
       } else if (!started && state().functions.contains(value) && calls_ < kMostNested) {
         return run_function(value,
                             {command.begin() + static_cast<std::ptrdiff_t>(i) + 1, command.end()});
@@ -384,24 +382,18 @@ class ScriptReader : public ShellExpansions {
     return true;
   }
 
+  /// `A=1`, `A+=1` or `A[7b]=1`; an array is kept as its words.
   void assign_word(const std::string& value, bool optional) {
-    const std::size_t length = assigned_length(value);
+    const std::size_t length = name_length(value);
     const std::string name = value.substr(0, length);
     const bool appends = value[length] == '+';
-    const std::string* known = appends ? env_.known(name) : nullptr;
-    std::string assigned = known == nullptr ? std::string() : *known;
-    assigned += value.substr(length + (appends ? 2 : 1));
+    const bool element = value[length] == '[';
+    const std::string* known = appends || element ? env_.known(name) : nullptr;
+    std::string assigned = known == nullptr ? std::string() : *known + (element ? " " : "");
+    assigned += value.substr(length + (appends ? 2 : element ? 0 : 1));
     env_.spend(assigned.size());
+    if (element) return env_.set(name, std::move(assigned));
     env_.assign(name, std::move(assigned), optional);
-  }
-
-  void append_element(const std::string& value) {
-    const std::size_t length = name_length(value);
-    const std::string* known = env_.known(value.substr(0, length));
-    std::string all = known == nullptr ? std::string() : *known + " ";
-    all += value.substr(length);
-    env_.spend(all.size());
-    env_.set(value.substr(0, length), std::move(all));
   }
 
   /// Options in brief of launchers as the long ones; scripts that a command reads and that are not

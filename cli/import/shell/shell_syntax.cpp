@@ -160,25 +160,21 @@ class Parser {
 
   /// Reads what this word opens. False for a simple command.
   bool opened(std::string_view word, ShellCommand& made) {
-    if (word == "case" && selection(made)) return true;
+    const std::size_t begin = std::exchange(at_, at_ + word.size());
+    const bool repeats = word == "for" || word == "select";
+    if (word == "case") return selection(made);
     if (word == "if") {
-      at_ += word.size();
       choice(made);
-    } else if (word == "while" || word == "until") {
-      at_ += word.size();
+    } else if (word == "while" || word == "until" || repeats) {
       made.kind = word == "while" ? Kind::loop : Kind::repetition;
-      loop(made);
-    } else if (word == "for" || word == "select") {
-      at_ += word.size();
-      made.kind = Kind::repetition;
-      header(made);
+      if (repeats) header(made);
       loop(made);
     } else if (word == "{") {
-      at_ += word.size();
       made.kind = Kind::group;
       made.branches.push_back({{}, {}, list({"}"})});
     } else {
-      return word != "case" && function(made);
+      at_ = begin;
+      return function(made);
     }
     return true;
   }
@@ -214,7 +210,6 @@ class Parser {
 
   /// `case WORD in PATTERN) …;; esac`. False where it is none.
   bool selection(ShellCommand& made) {
-    at_ += std::string_view("case").size();
     skip_in_line();
     if (at_ >= text_.size() || is_one_of(text_[at_], "\n;|&<>()")) return false;
     made.kind = Kind::selection;
