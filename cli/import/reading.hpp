@@ -7,7 +7,7 @@
 
 #include "cli/import/job/imported_job.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_state.hpp"
 #include "cli/import/source_files.hpp"
 
 namespace prequel {

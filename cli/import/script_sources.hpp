@@ -10,7 +10,7 @@
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/job/imported_job.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_state.hpp"
 #include "cli/import/source_files.hpp"
 
 namespace prequel {

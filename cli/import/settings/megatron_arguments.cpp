@@ -14,7 +14,7 @@
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/value_readers.hpp"
-#include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/lower_case.hpp"

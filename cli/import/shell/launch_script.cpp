@@ -71,6 +71,29 @@ std::string in_one_line(std::span<const std::string> words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+/// The alternatives as words: "7B, 13B or another".
+std::string told(const OpenChain& chain) {
+  std::string text;
+  for (std::size_t i = 0; i < chain.values.size(); ++i) {
+    const std::string value = chain.values[i].empty() ? "another" : printable(chain.values[i], 40);
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < chain.values.size() ? ", " : " or ", value);
+  }
+  return text;
+}
+
+/// How a user can say which: "; --env MODEL_SIZE=7B says it".
+std::string how_to_say(const OpenChain& chain) {
+  std::string name = chain.subject;
+  std::erase_if(name, [](char c) { return !is_name_letter(c); });
+  const std::string value = chain.values.front().substr(0, chain.values.front().find('|'));
+  if (name.empty()) return {};
+  if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
+    return fmt::format("; --args \"…\" gives the script's arguments, of which it is number {}",
+                       name);
+  }
+  return fmt::format("; --env {}={} says it", name, printable(value));
+}
+
 /// One reading of a script. `#SBATCH` lines count as commands. Unknown values keep their `$`.
 class ScriptReader : public ShellExpansions {
  public:
@@ -185,7 +208,7 @@ class ScriptReader : public ShellExpansions {
       end.otherwise = now == true;
       skips_ = outer || end.ran == false;
       run(branch.body);
-      // What a branch did that nothing closes stays.
+      // Effects of a branch that nothing closes stay.
       if (!command.closed && &branch == &command.branches.back()) end.ran = true;
       env_.end_branch(end);
       earlier = either(earlier, now);
@@ -611,27 +634,6 @@ std::string last_value(const std::vector<std::string>& words, std::string_view f
 }
 
 }  // namespace
-
-std::string told(const OpenChain& chain) {
-  std::string text;
-  for (std::size_t i = 0; i < chain.values.size(); ++i) {
-    const std::string value = chain.values[i].empty() ? "another" : printable(chain.values[i], 40);
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < chain.values.size() ? ", " : " or ", value);
-  }
-  return text;
-}
-
-std::string how_to_say(const OpenChain& chain) {
-  std::string name = chain.subject;
-  std::erase_if(name, [](char c) { return !is_name_letter(c); });
-  const std::string value = chain.values.front().substr(0, chain.values.front().find('|'));
-  if (name.empty()) return {};
-  if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
-    return fmt::format("; --args \"…\" gives the script's arguments, of which it is number {}",
-                       name);
-  }
-  return fmt::format("; --env {}={} says it", name, printable(value));
-}
 
 ShellState shell_state(const ScriptInputs& inputs) {
   ShellState state;

@@ -106,7 +106,7 @@ void ask(std::vector<std::string>& options, std::string_view option,
     options.push_back(fmt::format("{}={}", option, *count));
 }
 
-/// What a line asks a scheduler for; the first of several requests for the same counts.
+/// Returns the options that a line asks a scheduler for; the first of several for the same counts.
 std::vector<std::string> requested(std::string_view scheduler, std::string_view line) {
   std::vector<std::string> options;
   for (const Request& one : kRequests) {

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What a launch script has set and started so far, with the branches of which it is not known
-/// whether they run.
+/// Variables and started commands of a launch script so far, with the branches of which it is not
+/// known whether they run.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_state.hpp"
 #include "cli/import/shell/shell_tests.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"

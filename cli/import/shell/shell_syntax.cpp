@@ -17,7 +17,8 @@ constexpr std::size_t kNowhere = std::string_view::npos;
 constexpr int kMostInside = 16;    // substitutions in substitutions
 constexpr int kMostBranches = 64;  // in branches
 constexpr std::size_t kLongestSubstitution = 1u << 14;
-constexpr std::string_view kSpecial = " \t\r\n;|&<>()\"'\\$`";
+/// Letters that end a plain piece of a word; a NUL byte is passed over.
+constexpr std::string_view kSpecial(" \t\r\n;|&<>()\"'\\$`\0", 17);
 
 bool is_one_of(char c, std::string_view letters) {
   return letters.find(c) != kNowhere;
@@ -435,6 +436,7 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at, int depth) {
 
 /// Where the `{` at `at` ends; those inside it count.
 std::size_t end_of_braces(std::string_view text, std::size_t at) {
+  text = text.substr(0, at + kLongestSubstitution);
   int open = 0;
   for (; at < text.size(); ++at) {
     if (text[at] == '{') ++open;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the tests of a shell script say, as far as that is known without running it.
+/// Values of the tests in a shell script, as far as they are known without running it.
 
 #include <optional>
 #include <string>
