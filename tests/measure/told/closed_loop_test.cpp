@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "calibrate/fit/fit.hpp"
-#include "calibrate/measure/backends.hpp"
+#include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/gpu_grid.hpp"
 #include "calibrate/measure/session.hpp"
 #include "calibrate/readings/measurement_file.hpp"
