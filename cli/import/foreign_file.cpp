@@ -13,7 +13,7 @@
 #include "cli/import/companion_files.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/job/name_files.hpp"
@@ -21,7 +21,6 @@
 #include "cli/import/logs/training_log.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/reading.hpp"
-#include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
@@ -39,7 +38,7 @@ constexpr std::size_t kLongestRefusal = 400;  // of what is missing
 
 /// Files that set flags and leave it to another to start the program with them.
 void read_unused_variables(const std::string& file, const ShellState& state, Facts& job) {
-  if (job.says("model.num_hidden_layers") || job.says("model.hidden_size")) return;
+  if (job.says(kModelLayers) || job.says("model.hidden_size")) return;
   for (const auto& [name, value] : state.variables) {
     if (state.used.contains(name) || value.find("--") == std::string::npos) continue;
     std::istringstream text(value);
@@ -223,16 +222,15 @@ std::string what_is_missing(const Facts& job) {
 /// A model that the user names stands in the place of what files say of theirs.
 void tell_named_model(const ImportNames& names, Facts& job) {
   if (!names.model) return;
-  const auto layers = job.value("model.num_hidden_layers");
-  const auto hidden = job.value("model.hidden_size");
-  const bool another =
-      (layers && layers != names.model->layers) || (hidden && hidden != names.model->hidden);
-  if (another) {
-    job.report.assumed.push_back(fmt::format(
-        "the model {}, which --model names, not that of the files", printable(names.model->name)));
+  const auto differs = [&](const char* field) {
+    return job.says(field) && job.text(field) != names.model->text(field);
+  };
+  const std::string name = printable(names.model->text("model.name"));
+  if (differs(kModelLayers) || differs("model.hidden_size")) {
+    job.report.assumed.push_back(
+        fmt::format("the model {}, which --model names, not that of the files", name));
   } else {
-    job.report.read.push_back(
-        fmt::format("the model {}: by --model", printable(names.model->name)));
+    job.report.read.push_back(fmt::format("the model {}: by --model", name));
   }
 }
 void use_named_model(const ImportNames& names, Facts& job) {
@@ -383,7 +381,7 @@ std::optional<Translated> translate_model_text(const std::string& file, const st
   if (!is_hugging_face_config(document)) return std::nullopt;
   Facts job;
   ForeignNames names;
-  read_families(Library({}).open("import", "families"), names);
+  read_name_file(Library({}).open("import", "families"), "families", names);
   job.names = std::make_shared<const ForeignNames>(std::move(names));
   read_hugging_face_config(document, job);
   ImportedJob made = resolve(std::move(job));

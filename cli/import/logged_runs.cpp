@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "calibrate/validate/measured_runs.hpp"
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
@@ -259,16 +259,9 @@ void report_section(const std::string& file, const LogSection& section,
 
 std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   std::map<std::string, std::string> cells;
-  const auto whole = [&](const char* column, const std::optional<std::int64_t>& value) {
-    if (value) cells[column] = std::to_string(*value);
-  };
-  const auto flag = [&](const char* column, const std::optional<bool>& value) {
-    if (value) cells[column] = *value ? "1" : "0";
-  };
   const auto number = [&](const char* column, const std::optional<double>& value) {
     if (value) cells[column] = fmt::format("{:.7g}", *value);
   };
-  const ImportedModel& model = run.job.model;
   const PlanRequest& plan = run.job.plan;
   cells["id"] = run.id;
   cells["source"] = run.source;
@@ -277,22 +270,26 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   const char* framework = run.job.says("deepspeed") ? "deepspeed" : "megatron-lm";
   cells["framework"] =
       run.torchtitan ? "torchtitan" : run.job.names->framework(framework).framework;
-  whole("gpus", run.job.value("devices"));
-  cells["model"] = model.name;
-  whole("layers", model.layers);
-  whole("hidden", model.hidden);
-  whole("heads", model.heads);
-  whole("kv_heads", model.kv_heads);
-  whole("ffn_hidden", model.ffn_hidden);
-  whole("vocab", model.vocab);
-  if (model.mlp) cells["mlp"] = name(*model.mlp);
-  if (model.position) cells["position"] = name(*model.position);
-  flag("tied_embeddings", model.tied_embeddings);
+  static constexpr std::pair<const char*, const char*> kFields[] = {
+      {"gpus", "devices"},
+      {"model", "model.name"},
+      {"layers", kModelLayers},
+      {"hidden", "model.hidden_size"},
+      {"heads", "model.num_attention_heads"},
+      {"kv_heads", "model.num_key_value_heads"},
+      {"ffn_hidden", "model.intermediate_size"},
+      {"vocab", "model.vocab_size"},
+      {"mlp", "model.mlp"},
+      {"position", "model.position"},
+      {"seq_len", "model.max_position_embeddings"},  // unless the plan says it
+      {"launch", "launch"}};
+  for (const auto& [column, field] : kFields) cells[column] = run.job.text(field);
+  if (run.job.model.tied_embeddings) {
+    cells["tied_embeddings"] = *run.job.model.tied_embeddings ? "1" : "0";
+  }
   each_axis([&](const auto& axis) {
     if (const auto& value = axis.of(plan)) cells[std::string(axis.column)] = cell_of(*value);
   });
-  if (!plan.seq_len) whole("seq_len", model.max_positions);
-  if (run.job.says("launch")) cells["launch"] = run.job.text("launch");
   number("sec_per_iter", run.sec_per_iter);
   number("tflops_per_gpu", run.tflops_per_gpu);
   if (run.tflops_per_gpu) {

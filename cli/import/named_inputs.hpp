@@ -22,10 +22,9 @@ struct ImportNames {
   const Library* library{};                       ///< where names are looked up, if anywhere
   std::vector<Override> overrides{};              ///< fields that replace those of the job
   ScriptInputs script{};                          ///< what launch scripts are given along
-  std::optional<ImportedModel> model{};           ///< in the place of the one that files have
+  std::optional<Facts> model{};                   ///< in the place of the one that files have
   std::shared_ptr<const ForeignNames> foreign{};  ///< of the library; read where it is empty
 
-  [[nodiscard]] bool replaces(std::string_view path) const;
   /// The number that replaces a field, by the last word on it.
   [[nodiscard]] std::optional<std::int64_t> whole(std::string_view path) const;
 };

@@ -14,7 +14,7 @@
 #include "cli/flags/value_lists.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/named_inputs.hpp"
@@ -106,16 +106,17 @@ void deepspeed_config(std::string_view text) {
 
 void yaml_config(std::string_view text) {
   (void)looks_like_yaml(text);
-  (void)commands_of_yaml("config.yaml", text);
   Facts job = with_names();
-  read_yaml_config("config.yaml", text, job);
+  const ConfigTree tree = yaml_tree("config.yaml", text, job.report.left_out);
+  (void)commands_of_tree(tree);
+  read_yaml_config("config.yaml", text, tree, job);
   assume_megatron_defaults(job);
   check_job(job);
 }
 
 void toml_config(std::string_view text) {
   Facts job = with_names();
-  read_toml_config("config.toml", text, job);
+  read_config_tree("config.toml", "TOML", toml_tree("config.toml", text), job);
   look_up_flavour(nullptr, job);
   assume_megatron_defaults(job);
   check_job(job);

@@ -31,6 +31,7 @@ struct ImportReport {
 
 /// Begin of the names of a model file's keys that are of mixers other than plain attention.
 inline const std::string kMixers = "mixers.";
+inline constexpr const char* kModelLayers = "model.num_hidden_layers";
 
 /// How sure a fact is, the surest first.
 enum class Sureness : std::uint8_t {
@@ -129,8 +130,6 @@ class Facts {
   [[nodiscard]] bool has_shape() const {
     return says("model.num_hidden_layers") && says("model.hidden_size");
   }
-  /// Returns the unresolved flags that dp follows from; empty where all are known.
-  [[nodiscard]] std::string unresolved_degrees() const;
 
   /// Names of other programs for what is read; empty: prequel's alone.
   std::shared_ptr<const ForeignNames> names = ForeignNames::none();

@@ -4,7 +4,6 @@
 #include <cctype>
 #include <map>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,7 +12,6 @@
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
-#include "cli/import/settings/value_readers.hpp"
 #include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -34,8 +32,7 @@ bool takes_list(const ForeignNames& names, const std::string& flag) {
   return flag == "--spec" || names.lists.contains(with_dashes(flag));  // a module and a name in it
 }
 
-constexpr double kLeast = 1e-300;  // above 0
-constexpr double kMostReal = 1e300;
+constexpr std::string_view kOverrides = "overrides";  // the reader of settings in one value
 constexpr std::string_view kBetweenWords = " ,[]()\"'";
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
@@ -104,12 +101,9 @@ class Arguments {
   /// Notes the meaning of an unknown flag by its name: a number of something, or a model's name,
   /// which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
-    if (auto number = number_by_name(*job_.names, flag, value)) {
-      guess(flag, std::move(*number));
-      return true;
-    }
-    if (auto effect = effect_by_name(*job_.names, flag, value)) {
-      guess(flag, std::move(*effect));
+    if (auto guess = guess_by_name(*job_.names, flag, value)) {
+      guess->origin = {Sureness::guessed, file_, flag};
+      job_.guesses.push_back(std::move(*guess));
       return true;
     }
     note_file(flag, value);
@@ -119,17 +113,9 @@ class Arguments {
     return false;
   }
 
-  void guess(const std::string& flag, Guess guess) {
-    guess.origin = {Sureness::guessed, file_, flag};
-    job_.guesses.push_back(std::move(guess));
-  }
-
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
   void note_file(const std::string& flag, const std::string& value) {
-    constexpr std::string_view kEndings[] = {".json", ".yaml", ".yml", ".toml"};
-    const bool config = std::ranges::any_of(
-        kEndings, [&](std::string_view ending) { return value.ends_with(ending); });
-    if (config && has_part(flag, job_.names->words_of("config_flags")) &&
+    if (is_config_path(value) && has_part(flag, job_.names->words_of("config_flags")) &&
         !has_part(flag, job_.names->words_of("no_config_flags"))) {
       job_.files_named.push_back(value);
     }
@@ -143,26 +129,13 @@ class Arguments {
            std::ranges::find(kNothing, value) != std::end(kNothing);
   }
 
-  /// Readers of values, by their names in data/import/; false where the value says nothing.
-  using Reader = bool (Arguments::*)(const std::string& flag, const std::string& value);
-  struct NamedReader {
-    std::string_view name;
-    Reader read;
-  };
-  static std::span<const NamedReader> readers();
-
- public:
-  static bool is_reader(std::string_view name);
-
- private:
   /// Flags whose value must be worked out, and those that are known and not priced.
   bool read_special(const std::string& flag, const std::string& value) {
     if (const std::string* name = find_name(job_.names->readers, flag)) {
-      const auto known = std::ranges::find(readers(), *name, &NamedReader::name);
-      const bool taken = known != readers().end() ? (this->*known->read)(flag, value)
-                                                  : read_by_rules(*name, flag, value, job_) ||
-                                                        take_tuning(*name, flag, value, job_);
-      if (taken) return true;
+      if (*name == kOverrides) return overrides(value);
+      if (read_by_rules(*name, flag, value, job_) || take_tuning(*name, flag, value, job_)) {
+        return true;
+      }
       if (!is_value_reader(*job_.names, *name)) {
         throw InputError(
             fmt::format("{}: a file in import/ has its value read by \"{}\", which is no reader; a "
@@ -173,77 +146,8 @@ class Arguments {
     return not_modelled(flag, value);
   }
 
-  bool note(const std::string& flag) {
-    job_.note(flag);
-    return true;
-  }
-  /// Slurm takes a range, too: at least that many.
-  bool nodes(const std::string& flag, const std::string& value) {
-    number(flag, value.substr(0, value.find('-', 1)), "plan.nodes");
-    return true;
-  }
-  bool capacity(const std::string& flag, const std::string& value) {
-    const auto factor = real(flag, value, kLeast, kMostReal, "is no positive number");
-    if (factor) job_.set("capacity_factor", fmt::format("{}", *factor));
-    return true;
-  }
-  bool ffn_scale(const std::string& flag, const std::string& value) {
-    if (real(flag, value, kLeast, 63.999, "is no number from 0 to 64"))
-      job_.set("ffn_scale", value);
-    return true;
-  }
-  bool optimizer_offload(const std::string& flag, const std::string& value) {
-    if (const auto share = fraction(flag, value)) {
-      (void)assign("plan.optimizer_offload", fmt::format("{}", *share), job_);
-    }
-    return true;
-  }
-  bool dropout(const std::string& flag, const std::string& value) {
-    return drops(flag, value, "model.dropout");
-  }
-  bool score_dropout(const std::string& flag, const std::string& value) {
-    return drops(flag, value, "model.attention_dropout");
-  }
-  bool fsdp(const std::string& flag, const std::string& value) {
-    if (!value.empty()) {
-      fully_sharded(value);
-    } else if (flag == "--fsdp") {
-      note("--use-fsdp");
-    }
-    return !value.empty() || flag == "--fsdp";
-  }
-  /// ms-swift trains in it, too.
-  bool torch_dtype(const std::string& /*flag*/, const std::string& value) {
-    if (!job_.is_of("ms-swift")) return false;
-    take("--precision", value);
-    return true;
-  }
-  bool train_batch(const std::string& flag, const std::string& value) {
-    number(flag, value, flag);
-    return true;
-  }
-
-  /// PyTorch's words for what is sharded and where, or their numbers.
-  void fully_sharded(const std::string& value) {
-    job_.set_flag("mark.fully_sharded");
-    if (names(value, "offload")) job_.set("plan.offload", "optimizer+params");
-    if (names(value, "hybrid")) job_.set("plan.sharding_group", "node");
-    // NeMo's words are full, hybrid and grad.
-    if (value == "fully_sharded" && job_.value("plan.zero") == 2) {
-      // metaseq's, beside --no-reshard-after-forward
-    } else if (names(value, "full") || names(value, "hybrid") || value == "1") {
-      job_.set("plan.zero", "3");
-    } else if (names(value, "shard_grad_op") || value == "grad" || value == "2") {
-      job_.set("plan.zero", "2");
-    } else if (names(value, "no_shard") || value == "3" || names(value, "ddp") || value == "c10d") {
-      job_.set("plan.zero", "0");
-    } else {
-      leave_out("--fsdp", value, "does not say how states are sharded; --zero N does");
-    }
-  }
-
   /// Hugging Face's `n_embd=1024,n_layer=24` over the sizes of a family.
-  bool overrides(const std::string& /*flag*/, const std::string& settings) {
+  bool overrides(const std::string& settings) {
     job_.set_flag("mark.model_overrides");
     for (std::size_t at = 0; at < settings.size();) {
       const std::size_t end = std::min(settings.find(',', at), settings.size());
@@ -327,30 +231,9 @@ class Arguments {
       at = std::min(value.find_first_of(kBetweenWords, begin), value.size());
       words.push_back(value.substr(begin, at - begin));
     }
-    if (!take_list(reader, flag, std::move(words), job_)) {
+    if (!take_list(reader, flag, words, job_)) {
       leave_out(flag, value, "is not known; predicted without it");
     }
-  }
-
-  /// Returns a number from `least` to `most`; leaves out what is none.
-  std::optional<double> real(const std::string& flag, const std::string& value, double least,
-                             double most, const std::string& problem) {
-    const auto found = parse_number(value);
-    if (found && *found >= least && *found <= most) {
-      note(flag);
-      return found;
-    }
-    leave_out(flag, value, problem + "; predicted without it");
-    return std::nullopt;
-  }
-  std::optional<double> fraction(const std::string& flag, const std::string& value) {
-    return real(flag, value, 0, 1, "is no number from 0 to 1");
-  }
-
-  /// Notes whether a share is dropped at all.
-  bool drops(const std::string& flag, const std::string& value, const std::string& field) {
-    if (const auto share = fraction(flag, value)) job_.set_flag(field, *share > 0);
-    return true;
   }
 
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
@@ -459,10 +342,12 @@ class Arguments {
     if (const std::size_t colon = value.find(':'); colon != std::string::npos) {
       return range(flag, value, colon, field);
     }
+    // Slurm takes `2-4`, too: at least that many.
+    const std::string least = flag == "--nodes" ? value.substr(0, value.find('-', 1)) : value;
     // Values that nobody set, in torchtitan's configurations and in Python's words.
     if (value == "-1" || value == "none" || value == "None" || value == "null") return;
-    const auto found = whole(value);
-    if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, value);
+    const auto found = whole(least);
+    if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, least);
     const auto before = set_by_.find(field);
     if (const auto other = job_.value(field); before != set_by_.end() && other != *found) {
       job_.report.assumed.push_back(fmt::format("{} {}, which comes last, not {} {}", flag, *found,
@@ -480,30 +365,17 @@ class Arguments {
   std::map<std::string, std::string> set_by_;  ///< the flag that set a field last
 };
 
-std::span<const Arguments::NamedReader> Arguments::readers() {
-  static constexpr NamedReader kValueReaders[] = {
-      {"nodes", &Arguments::nodes},
-      {"capacity", &Arguments::capacity},
-      {"ffn_scale", &Arguments::ffn_scale},
-      {"optimizer_offload", &Arguments::optimizer_offload},
-      {"dropout", &Arguments::dropout},
-      {"score_dropout", &Arguments::score_dropout},
-      {"fsdp", &Arguments::fsdp},
-      {"torch_dtype", &Arguments::torch_dtype},
-      {"train_batch", &Arguments::train_batch},
-      {"overrides", &Arguments::overrides}};
-  return kValueReaders;
-}
-
-bool Arguments::is_reader(std::string_view name) {
-  return std::ranges::find(readers(), name, &NamedReader::name) != readers().end();
-}
-
 }  // namespace
+
+bool is_config_path(std::string_view word) {
+  constexpr std::string_view kEndings[] = {".yaml", ".yml", ".toml", ".json"};
+  return !word.starts_with('-') && word.find_first_of("=: ") == std::string_view::npos &&
+         std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
+}
 
 bool is_value_reader(const ForeignNames& names, std::string_view reader) {
   Facts scratch;
-  return Arguments::is_reader(reader) || take_tuning(reader, "", "", scratch) ||
+  return reader == kOverrides || take_tuning(reader, "", "", scratch) ||
          names.value_rules.contains(reader);
 }
 
