@@ -34,7 +34,7 @@ inline int device_count() {
                     (status == cudaSuccess ? "there is none" : cudaGetErrorString(status)));
 }
 
-/// What a library made and `destroy` frees.
+/// Frees a handle of a library by `destroy`.
 template <typename Handle, auto destroy>
 struct Destroyer {
   using pointer = Handle;
