@@ -26,23 +26,6 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 using Count = std::optional<std::int64_t>;
-constexpr std::int64_t kMostOfNumber = 1LL << 30;
-
-std::string value_of(const Values& values, const std::string& name) {
-  const auto found = values.find(name);
-  return found == values.end() ? std::string() : found->second;
-}
-
-/// Sets a field to a positive whole number, also where it is printed as `1.0`.
-void take(const Values& values, const std::string& name, const char* field, Facts& job,
-          std::int64_t least = 1) {
-  const auto number = parse_number(value_of(values, name));
-  if (!number || *number < static_cast<double>(least) ||
-      *number > static_cast<double>(kMostOfNumber)) {
-    return;
-  }
-  (void)assign(field, std::to_string(static_cast<std::int64_t>(*number)), job);
-}
 
 /// An enumerator is printed with its class, PositionEmbeddingType.alibi, and a type as PyTorch
 /// names it.
@@ -106,15 +89,10 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
     job.set_flag("deepspeed");
     if (values.contains("zero_optimization")) job.set_flag("deepspeed_config");
   }
-  take(values, "world_size", "devices", job);
-  if (job.value("devices") != gpus_before)
-    job.drop("plan.nodes");  // follows from the devices of a node
-  take(values, "data_parallel_size", "plan.dp", job);
-  take(values, "virtual_pipeline_model_parallel_size", "plan.vpp", job);
-  take(values, "padded_vocab_size", "model.vocab_size", job);
-  take(values, "zero_stage", "plan.zero", job, 0);
   note_facts("dump.", values, job);
   follow_rules("dump", job);
+  if (job.value("devices") != gpus_before)
+    job.drop("plan.nodes");  // follows from the devices of a node
   assume_megatron_defaults(job);
 }
 
@@ -125,12 +103,6 @@ void read_engine_arguments(const std::string& file, const LogSection::Arguments&
   job.set_flag("deepspeed");
   job.set_flag("deepspeed_config");  // which is printed here
   const Values values(arguments.begin(), arguments.end());
-  take(values, "train_batch_size", "plan.gbs", job);
-  take(values, "train_micro_batch_size_per_gpu", "plan.mbs", job);
-  take(values, "gradient_accumulation_steps", "gradient_accumulation_steps", job);
-  if (!job.value("devices") && !job.says("plan.dp"))
-    take(values, "world_size", "plan.dp", job);  // of one replica's ranks
-  take(values, "zero_optimization_stage", "plan.zero", job, 0);
   note_facts("engine.", values, job);
   follow_rules("engine", job);
 }

@@ -236,7 +236,6 @@ void take_effect(const Effect& effect, Facts& job, const std::string& said) {
 Effect read_effect(const Cursor& text) {
   Effect effect;
   const std::string all = text.text();
-  Facts scratch;
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = std::min(all.find(' ', at), all.size());
     const std::string one = all.substr(at, end - at);
@@ -251,8 +250,11 @@ Effect read_effect(const Cursor& text) {
     Assignment& read = effect.emplace_back(
         Assignment{one.substr(0, length), how,
                    equals == std::string::npos ? std::string() : one.substr(equals + 1)});
-    const bool by_field = read.value.find('{') != std::string::npos;
-    if (!assign({read.field, read.how, by_field ? std::string(kTakenBack) : read.value}, scratch)) {
+    if (read.value.find('{') != std::string::npos) continue;  // by another field
+    const JobField* const field = settable_field(read.field);
+    if (field != nullptr && field->as_held(read.value)) continue;
+    Facts scratch;
+    if (!assign(read, scratch)) {
       text.problem(fmt::format("{}: no field of a job with such a value", in_quotes(one)));
     }
   }

@@ -33,13 +33,6 @@ void look_up_flavour(const Library* library, Facts& job) {
   job.report.read.push_back(fmt::format("{}: model {}", job.text("model_named"), *model));
 }
 
-bool is_torchtitan(const Facts& job) {
-  constexpr const char* kSettings[] = {"trains",    "flavour", "local_batch",
-                                       "replicate", "shard",   "micro_batch"};
-  return std::ranges::any_of(kSettings,
-                             [&](const std::string& one) { return job.says("torchtitan." + one); });
-}
-
 bool is_maxtext_key(std::string_view key) {
   constexpr std::string_view kOtherKeys[] = {"per_device_batch_size", "remat_policy",
                                              "quantization"};
@@ -174,7 +167,8 @@ void assume_megatron_defaults(Facts& job) {
     follow_rules(step, job);
   }
   assume_nanogpt_defaults(job);
-  if (is_torchtitan(job)) follow_rules("torchtitan", job);
+  follow_rules("programs", job);
+  if (job.is_of("torchtitan")) follow_rules("torchtitan", job);
   assume_maxtext_defaults(job);
   assume_trainer_defaults(job);
   follow_rules("trainers", job);

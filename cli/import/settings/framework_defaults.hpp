@@ -14,9 +14,6 @@ class Library;
 /// `library` has it; else the job names the model alone.
 void look_up_flavour(const Library* library, Facts& job);
 
-/// Tests whether files hold torchtitan's settings.
-bool is_torchtitan(const Facts& job);
-
 /// Tests whether a key of a configuration is MaxText's alone, noted as a fact
 /// `maxtext.KEY`.
 bool is_maxtext_key(std::string_view key);
