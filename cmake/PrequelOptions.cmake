@@ -47,10 +47,8 @@ if(PREQUEL_SANITIZE)
   # g++ 12 takes the sanitizers' own branches for reads of what was never written.
   target_compile_options(prequel_options INTERFACE -Wno-maybe-uninitialized)
   # The address sanitizer sees these, but for alignment; they would take a third of the compiler's time.
-  # Calls in place of its checks in line spare a fifth.
   target_compile_options(prequel_options INTERFACE
     -fsanitize=${PREQUEL_SANITIZE} -fno-sanitize=null,object-size,vptr,alignment,pointer-overflow
-    $<$<CXX_COMPILER_ID:GNU>:--param=asan-instrumentation-with-call-threshold=0>
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(prequel_options INTERFACE -fsanitize=${PREQUEL_SANITIZE})
 endif()
