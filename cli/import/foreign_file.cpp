@@ -21,7 +21,6 @@
 #include "cli/import/logs/training_log.hpp"
 #include "cli/import/named_inputs.hpp"
 #include "cli/import/reading.hpp"
-#include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/framework_defaults.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
@@ -39,7 +38,7 @@ constexpr std::size_t kLongestRefusal = 400;  // of what is missing
 
 /// Files that set flags and leave it to another to start the program with them.
 void read_unused_variables(const std::string& file, const ShellState& state, Facts& job) {
-  if (job.says("model.num_hidden_layers") || job.says("model.hidden_size")) return;
+  if (job.says(kModelLayers) || job.says("model.hidden_size")) return;
   for (const auto& [name, value] : state.variables) {
     if (state.used.contains(name) || value.find("--") == std::string::npos) continue;
     std::istringstream text(value);
@@ -223,16 +222,15 @@ std::string what_is_missing(const Facts& job) {
 /// A model that the user names stands in the place of what files say of theirs.
 void tell_named_model(const ImportNames& names, Facts& job) {
   if (!names.model) return;
-  const auto layers = job.value("model.num_hidden_layers");
-  const auto hidden = job.value("model.hidden_size");
-  const bool another =
-      (layers && layers != names.model->layers) || (hidden && hidden != names.model->hidden);
-  if (another) {
-    job.report.assumed.push_back(fmt::format(
-        "the model {}, which --model names, not that of the files", printable(names.model->name)));
+  const auto differs = [&](const char* field) {
+    return job.says(field) && job.text(field) != names.model->text(field);
+  };
+  const std::string name = printable(names.model->text("model.name"));
+  if (differs(kModelLayers) || differs("model.hidden_size")) {
+    job.report.assumed.push_back(
+        fmt::format("the model {}, which --model names, not that of the files", name));
   } else {
-    job.report.read.push_back(
-        fmt::format("the model {}: by --model", printable(names.model->name)));
+    job.report.read.push_back(fmt::format("the model {}: by --model", name));
   }
 }
 void use_named_model(const ImportNames& names, Facts& job) {

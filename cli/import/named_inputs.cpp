@@ -300,7 +300,6 @@ void complete_by_names(Facts& job, const ImportNames& names) {
 namespace {
 
 constexpr std::size_t kLongestClue = 512;
-constexpr const char* kModelLayers = "model.num_hidden_layers";
 
 /// Tests whether a name in any case has a part of a list (`ForeignNames::words_of`).
 bool has_one(const std::string& name, const char* list, const Facts& job) {
@@ -403,23 +402,23 @@ void compare_with_named(const Library& library, Facts& job) {
     if (const auto found = library.model_within({{one.text, true}})) file = found->file;
   }
   if (!file) return;
-  const ImportedModel known = imported_model(library.open("models", *file));
+  const Facts known = imported_model(library.open("models", *file));
   const std::int64_t stages = job.value("plan.pp").value_or(1);
-  const std::int64_t layers = known.layers.value_or(0);
+  const std::int64_t layers = known.value(kModelLayers).value_or(0);
+  const std::int64_t width = known.value("model.hidden_size").value_or(0);
   const std::int64_t hidden = job.value("model.hidden_size").value_or(0);
   const std::int64_t said = job.value(kModelLayers).value_or(0);
-  const bool of_a_stage = known.hidden == hidden && said < (1 << 20) && stages > 1 &&
-                          stages < (1 << 20) && said < layers && said * stages >= layers &&
-                          said * (stages - 1) < layers;
+  const bool of_a_stage = width == hidden && said < (1 << 20) && stages > 1 && stages < (1 << 20) &&
+                          said < layers && said * stages >= layers && said * (stages - 1) < layers;
   if (of_a_stage) {  // OpenChatKit counts so
     job.assume(kModelLayers, std::to_string(layers),
                fmt::format("{} layers: those of {}, which is named; {} are of each of {} stages",
                            layers, *file, said, stages));
   }
-  if (known.layers != job.value(kModelLayers) || known.hidden != hidden) {
+  if (layers != job.value(kModelLayers) || width != hidden) {
     job.report.left_out.push_back(
         fmt::format("the model {}, which is named, has {} layers of {}: predicted with {} of {}",
-                    *file, layers, known.hidden.value_or(0), said, hidden));
+                    *file, layers, width, said, hidden));
     return;
   }
   if (job.says("model.intermediate_size") && job.says("model.mlp")) return;

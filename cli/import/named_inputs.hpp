@@ -22,7 +22,7 @@ struct ImportNames {
   const Library* library{};                       ///< where names are looked up, if anywhere
   std::vector<Override> overrides{};              ///< fields that replace those of the job
   ScriptInputs script{};                          ///< what launch scripts are given along
-  std::optional<ImportedModel> model{};           ///< in the place of the one that files have
+  std::optional<Facts> model{};                   ///< in the place of the one that files have
   std::shared_ptr<const ForeignNames> foreign{};  ///< of the library; read where it is empty
 
   [[nodiscard]] bool replaces(std::string_view path) const;

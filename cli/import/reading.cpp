@@ -1,9 +1,11 @@
 #include "cli/import/reading.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -16,10 +18,10 @@
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/named_inputs.hpp"
-#include "cli/import/script_sources.hpp"
 #include "cli/import/settings/by_name.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/shell/launch_script.hpp"
+#include "cli/import/shell/shell_text.hpp"
 #include "cli/import/source_files.hpp"
 #include "cli/import/training_programs.hpp"
 #include "hw/base/csv.hpp"
@@ -31,6 +33,154 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kLongestProblem = 400;  // of what is missing
+
+/// How long the begin of a word is that names a setting, of letters, digits, `_`, `-` and `.`.
+std::size_t setting_name(std::string_view word) {
+  const auto end = std::ranges::find_if(word, [](unsigned char c) {
+    return std::isalnum(c) == 0 && c != '_' && c != '-' && c != '.';
+  });
+  return static_cast<std::size_t>(end - word.begin());
+}
+
+/// The variables that scripts give launchers as the number of nodes: `--nnodes $NNODES`.
+std::set<std::string> node_variables(std::string_view text) {
+  constexpr std::string_view kFlags[] = {"--nnodes", "--num_nodes", "--num-nodes", "--num_machines",
+                                         "--nodes"};
+  std::set<std::string> names{"SLURM_NNODES", "SLURM_JOB_NUM_NODES"};
+  for (const std::string_view flag : kFlags) {
+    for (std::size_t at = text.find(flag); at != std::string_view::npos; at = text.find(flag, at)) {
+      at += flag.size();
+      const std::string_view behind = text.substr(at, text.find('\n', at) - at);
+      const std::size_t dollar = std::min(behind.find_first_not_of(" =\"'\\"), behind.size());
+      std::string_view name = behind.substr(dollar);
+      if (!name.starts_with('$')) continue;
+      name.remove_prefix(name.starts_with("${") ? 2 : 1);
+      name = name.substr(0, setting_name(name));
+      name = name.substr(0, name.find_first_of(".-"));
+      if (!name.empty()) names.emplace(name);
+    }
+  }
+  return names;
+}
+
+/// Flags with a value, by their names as configurations have them.
+void note_flags(const std::vector<std::string>& words, ConfigValues& flags) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_flag(words[i])) continue;
+    const std::size_t equals = words[i].find('=');
+    std::string name = words[i].substr(2, equals == std::string::npos ? equals : equals - 2);
+    std::ranges::replace(name, '-', '_');
+    if (equals != std::string::npos) {
+      flags[name] = words[i].substr(equals + 1);
+    } else if (i + 1 < words.size() && !words[i + 1].starts_with('-') &&
+               words[i + 1] != kCommandEnd) {
+      flags[name] = words[i + 1];
+    }
+  }
+  std::erase_if(flags, [](const auto& flag) { return flag.second.find('$') != std::string::npos; });
+}
+
+/// Takes the settings out of a command line by which it changes a configuration:
+/// `model.num_layers=4` and `+model.num_layers=4` as Hydra has them, `--training.seq_len 4096` as
+/// torchtitan does.
+ConfigValues take_settings(std::vector<std::string>& words) {
+  ConfigValues settings;
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool flag = is_flag(words[i]);
+    std::string_view word = words[i];
+    word.remove_prefix(flag ? 2 : std::min(word.find_first_not_of('+'), word.size()));
+    const std::size_t length = setting_name(word);
+    std::string name(word.substr(0, length));
+    const bool named = !name.empty() && std::isalpha(static_cast<unsigned char>(name[0])) != 0;
+    const bool equals = word.substr(length, 1) == "=";
+    const bool dotted = name.find('.') != std::string::npos && length == word.size();
+    const bool of_flag =
+        !others.empty() && is_flag(others.back()) && others.back().ends_with("overrides");
+    std::ranges::replace(name, '-', '_');
+    if (named && equals && !of_flag && (!flag || name.find('.') != std::string::npos)) {
+      settings[name] = word.substr(length + 1);
+    } else if (named && flag && dotted) {
+      const bool alone =
+          i + 1 == words.size() || words[i + 1].starts_with("--") || words[i + 1] == kCommandEnd;
+      settings[name] = alone ? "true" : words[++i];
+    } else {
+      others.push_back(std::move(words[i]));
+    }
+  }
+  words = std::move(others);
+  return settings;
+}
+
+/// Returns the state that a script starts from: the user's inputs for it, and the other scripts,
+/// which it may run. Nodes that the user asks for are those of its variables, so that values which
+/// scripts derive from them follow.
+ShellState state_before(const std::vector<Source>& sources, const ImportNames& names) {
+  ShellState state = shell_state(names.script);
+  const auto nodes = names.whole("plan.nodes");
+  for (const Source& source : sources) {
+    if (!source.is(SourceKind::script)) continue;
+    state.files.emplace(source.name(), source.text);
+    if (!nodes) continue;
+    for (const std::string& name : node_variables(source.text)) {
+      if (state.variables.contains(name)) continue;
+      state.held[name] = std::to_string(*nodes);
+    }
+  }
+  for (const auto& [name, value] : state.held) state.variables.emplace(name, value);
+  return state;
+}
+
+/// Scripts that others run or source are read as those do, and are none of these.
+std::vector<const Source*> scripts_that_start(const std::vector<Source>& sources,
+                                              const ImportNames& names) {
+  std::vector<const Source*> scripts;
+  for (const Source& source : sources) {
+    if (source.is(SourceKind::script)) scripts.push_back(&source);
+  }
+  if (scripts.size() < 2) return scripts;
+  std::set<std::string, std::less<>> run;
+  for (const Source* source : scripts) {
+    run.merge(
+        read_launch_script(source->file, source->text, state_before(sources, names)).state.scripts);
+  }
+  const bool circle = std::ranges::all_of(
+      scripts, [&](const Source* source) { return run.contains(source->name()); });
+  if (!circle) std::erase_if(scripts, [&](const Source* one) { return run.contains(one->name()); });
+  return scripts;
+}
+
+/// Returns the state that a script leaves to the next, which has arguments of its own.
+ShellState after_script(const LaunchScript& script, const ImportNames& names) {
+  ShellState state = script.state;
+  state.arguments = shell_state(names.script).arguments;  // without what was shifted out
+  return state;
+}
+
+/// A script as it is read after those before it.
+struct RunScript {
+  const Source* source;
+  LaunchScript script;
+};
+
+/// Reads the scripts, each in the state that the one before it left. Notes settings that they make
+/// in a configuration: these overrule it, wherever it is among the files.
+std::vector<RunScript> run_scripts(const std::vector<Source>& sources, const ImportNames& names,
+                                   Facts& job) {
+  std::vector<RunScript> all;
+  ShellState state = state_before(sources, names);
+  for (const Source* source : scripts_that_start(sources, names)) {
+    all.push_back({source, read_launch_script(source->file, source->text, state)});
+    const LaunchScript& script = all.back().script;
+    std::vector<std::string> words = words_of_training(script.words, *job.names).words;
+    ConfigValues own = take_settings(words);
+    own.merge(job.settings);
+    job.settings = std::move(own);
+    note_flags(words, job.script_flags);
+    state = after_script(script, names);
+  }
+  return all;
+}
 
 void read_json(const Document& document, Facts& job) {
   if (is_hugging_face_config(document)) return read_hugging_face_config(document, job);
@@ -115,7 +265,8 @@ void read_hosts(const std::string& body, Facts& job) {
 void read_written_config(const std::string& file, const std::string& body, Facts& job) {
   Facts with = job;
   try {
-    read_yaml_config(file + " (here-document)", body, with);
+    const std::string name = file + " (here-document)";
+    read_yaml_config(name, body, yaml_tree(name, body, with.report.left_out), with);
     job = std::move(with);
   } catch (const InputError& problem) {
     job.report.left_out.push_back(printable(problem.what(), kLongestProblem));
@@ -215,12 +366,65 @@ void note_config_files(const std::vector<std::string>& words, Facts& job) {
   }
 }
 
+constexpr std::size_t kLongestConfig = 16u << 20;
+
+/// JSON has no `$` outside of quotes.
+std::string with_variables(std::string_view text, const ShellState& state) {
+  std::string filled;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool braces = text.substr(at, 2) == "${";
+    const std::size_t begin = at + (braces ? 2 : 1);
+    std::size_t end = begin;
+    while (end < text.size() && is_name_letter(text[end])) ++end;
+    const auto known = text[at] == '$' ? state.variables.find(text.substr(begin, end - begin))
+                                       : state.variables.end();
+    if (known == state.variables.end() || (braces && text.substr(end, 1) != "}")) {
+      filled += text[at++];
+      continue;
+    }
+    filled += known->second;
+    at = end + (braces ? 1 : 0);
+    if (filled.size() > kLongestConfig) throw InputError("envsubst: makes over 16 MiB of a config");
+  }
+  return filled;
+}
+
+/// As `sed` does.
+std::string substituted(std::string text, const Facts& job) {
+  for (const auto& [name, value] : job.substitutions) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+      text.replace(at, name.size(), value);
+      at += value.size();
+      if (text.size() > kLongestConfig) throw InputError("sed: makes over 16 MiB of a config");
+    }
+  }
+  return text;
+}
+
+/// Notes what a word says of `sed`: `s/WORD/VALUE/`, with any sign, and one behind the other.
+void remember_substitutions(std::string_view word, Facts& job) {
+  while (word.size() > 5 && word[0] == 's' &&
+         std::ispunct(static_cast<unsigned char>(word[1])) != 0) {
+    const char sign = word[1];
+    const std::size_t middle = word.find(sign, 2);
+    const std::size_t end = middle == std::string_view::npos ? middle : word.find(sign, middle + 1);
+    if (end == std::string_view::npos) return;
+    const std::string_view name = word.substr(2, middle - 2);
+    const std::string_view value = word.substr(middle + 1, end - middle - 1);
+    if (name.size() > 2 && is_variable_name(name) && value.find('$') == std::string_view::npos) {
+      job.substitutions.emplace_back(name, value);
+    }
+    word.remove_prefix(end + 1);
+    word.remove_prefix(std::min(word.find_first_of(";\n"), word.size()));
+    word.remove_prefix(std::min(word.find_first_not_of("; \n"), word.size()));
+  }
+}
+
 /// False for text without any flag, which says nothing of a job.
-bool read_script(const Source& source, const ImportNames& names, ShellState& state, Facts& job) {
-  LaunchScript script = read_launch_script(source.file, source.text, state);
+bool read_script(const Source& source, LaunchScript script, const ImportNames& names,
+                 ShellState& state, Facts& job) {
   refuse_open_sizes(source.file, source.text, state, script);
-  const auto before = std::exchange(state, script.state).scripts;
-  state.arguments = shell_state(names.script).arguments;  // without what was shifted out
+  const auto before = std::exchange(state, after_script(script, names)).scripts;
   for (const std::string& run : state.scripts) {
     if (!before.contains(run)) job.report.read.push_back(run + ": run by " + source.file);
   }
@@ -282,10 +486,9 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
   }
   bool starts_another = false;  // of the files, which that one names
   ShellState unread_before;
-  const std::vector<const Source*> scripts = scripts_that_start(sources, names);
   const auto& environment = shell_state(names.script).variables;
   job.environment.insert(environment.begin(), environment.end());
-  note_settings(sources, scripts, names, job);
+  std::vector<RunScript> scripts = run_scripts(sources, names, job);
   state = state_before(sources, names);
   for (const Source& source : sources) {
     if (source.is(SourceKind::log)) continue;
@@ -295,18 +498,20 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
           fmt::format("{}: named by {}", source.file, printable(source.named_by)));
     }
     if (source.is(SourceKind::json)) {
-      const std::string text = filled_template(source.text, job, state);
+      const std::string text = with_variables(substituted(source.text, job), state);
       read_json(Document::parse(source.file, without_infinities(text)), job);
     } else if (source.is(SourceKind::yaml)) {
-      read_yaml_config(source.file, source.text, job);
+      std::ranges::copy(source.told, std::back_inserter(job.report.left_out));
+      read_yaml_config(source.file, source.text, source.tree, job);
     } else if (source.is(SourceKind::toml)) {
-      read_toml_config(source.file, source.text, job);
+      read_config_tree(source.file, "TOML", source.tree, job);
     } else if (source.is(SourceKind::python)) {
       read_python_config(source.file, source.text, job);
-    } else if (std::ranges::find(scripts, &source) == scripts.end()) {
-      continue;
-    } else if (const ShellState before = state;
-               !read_script(source, names, state, job) && !source.within) {
+    }
+    const auto script = std::ranges::find(scripts, &source, &RunScript::source);
+    if (script == scripts.end()) continue;
+    const ShellState before = state;
+    if (!read_script(source, std::move(script->script), names, state, job) && !source.within) {
       reading.unread = source.file;
       unread_before = before;
       starts_another = std::ranges::any_of(sources, [&](const Source& other) {

@@ -3,6 +3,7 @@
 /// Contents of a job's files, before anything is made of them.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/import/job/imported_job.hpp"
@@ -11,6 +12,11 @@
 #include "cli/import/source_files.hpp"
 
 namespace prequel {
+
+/// Tests whether a word of a command line is a long option.
+inline bool is_flag(std::string_view word) {
+  return word.size() > 2 && word.starts_with("--");
+}
 
 struct Reading {
   Facts job;

@@ -121,9 +121,11 @@ std::string without_infinities(std::string_view text) {
 
 void add_sources(const std::string& path, std::vector<Source>& sources) {
   sources.push_back(read_source(path));
-  const Source& source = sources.back();
+  Source& source = sources.back();
+  if (source.is(SourceKind::toml)) source.tree = toml_tree(source.file, source.text);
   if (!source.is(SourceKind::yaml)) return;
-  std::string commands = commands_of_yaml(source.file, source.text);
+  source.tree = yaml_tree(source.file, source.text, source.told);
+  std::string commands = commands_of_tree(source.tree);
   if (commands.empty()) return;
   Source run;
   run.file = source.file + " (its commands)";

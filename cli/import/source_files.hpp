@@ -7,6 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "cli/import/configs/config_values.hpp"
 #include "cli/import/logs/training_log.hpp"
 
 namespace prequel {
@@ -19,9 +22,11 @@ struct Source {
   std::string file;  ///< for messages
   std::string text;  ///< its first 16 MiB
   SourceKind kind{};
-  TrainingLog log;       ///< empty for other files
-  bool within{};         ///< whether it is what a configuration runs, no file of its own
-  std::string named_by;  ///< the file that names it, where the user does not
+  TrainingLog log;                ///< empty for other files
+  ConfigTree tree;                ///< of YAML and TOML
+  std::vector<std::string> told;  ///< lines of the report on what is left out of it
+  bool within{};                  ///< whether it is what a configuration runs, no file of its own
+  std::string named_by;           ///< the file that names it, where the user does not
 
   [[nodiscard]] bool is(SourceKind one) const { return kind == one; }
   /// Returns its name without folders.

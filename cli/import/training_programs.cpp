@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/import/settings/by_name.hpp"
-#include "cli/import/settings/value_readers.hpp"
+#include "cli/import/settings/megatron_arguments.hpp"
 #include "cli/import/shell/launch_script.hpp"
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/errors.hpp"

@@ -37,8 +37,8 @@ bool is_readable(const std::string& path) {
 
 }  // namespace
 
-ImportedModel named_model(const Library& library, const std::string& name,
-                          const std::optional<std::string>& text) {
+Facts named_model(const Library& library, const std::string& name,
+                  const std::optional<std::string>& text) {
   return imported_model(text ? Document::parse(name, *text)
                              : library.open("models", name, "model"));
 }

@@ -18,8 +18,8 @@ namespace prequel {
 JobRequest translated(JobRequest request, const ScriptInputs& script, const Library& library,
                       const Tell& tell);
 
-/// The model of that name, or of that text, which was made of another tool's file.
-ImportedModel named_model(const Library& library, const std::string& name,
-                          const std::optional<std::string>& text);
+/// Facts of the model of that name, or of that text, which was made of another tool's file.
+Facts named_model(const Library& library, const std::string& name,
+                  const std::optional<std::string>& text);
 
 }  // namespace prequel

@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "cli/import/configs/config_values.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -17,15 +19,12 @@ bool is_yaml_in_braces(std::string_view /*text*/) {
   return false;
 }
 
-std::string commands_of_yaml(const std::string& /*file*/, std::string_view /*text*/) {
-  return {};
-}
-
-void read_yaml_config(const std::string& file, std::string_view /*text*/, Facts& /*job*/) {
+ConfigTree yaml_tree(const std::string& file, std::string_view /*text*/,
+                     std::vector<std::string>& /*told*/) {
   throw InputError(printable(file) + ": the page reads no YAML; JSON would do");
 }
 
-void read_toml_config(const std::string& file, std::string_view /*text*/, Facts& /*job*/) {
+ConfigTree toml_tree(const std::string& file, std::string_view /*text*/) {
   throw InputError(printable(file) + ": the page reads no TOML; JSON would do");
 }
 

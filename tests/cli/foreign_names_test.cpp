@@ -7,7 +7,6 @@
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/megatron_arguments.hpp"
-#include "cli/import/settings/value_readers.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "tests/cli/imported_script.hpp"
 

@@ -1,6 +1,7 @@
 #include "cli/import/configs/config_values.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/imported_script.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 std::string refusal_of_yaml(const std::string& yaml) {
   return error_text([&] {
     Facts job = job_with_names();
-    read_yaml_config("c.yaml", yaml, job);
+    read_yaml_config("c.yaml", yaml, yaml_tree("c.yaml", yaml, job.report.left_out), job);
   });
 }
 

@@ -106,16 +106,17 @@ void deepspeed_config(std::string_view text) {
 
 void yaml_config(std::string_view text) {
   (void)looks_like_yaml(text);
-  (void)commands_of_yaml("config.yaml", text);
   Facts job = with_names();
-  read_yaml_config("config.yaml", text, job);
+  const ConfigTree tree = yaml_tree("config.yaml", text, job.report.left_out);
+  (void)commands_of_tree(tree);
+  read_yaml_config("config.yaml", text, tree, job);
   assume_megatron_defaults(job);
   check_job(job);
 }
 
 void toml_config(std::string_view text) {
   Facts job = with_names();
-  read_toml_config("config.toml", text, job);
+  read_config_tree("config.toml", "TOML", toml_tree("config.toml", text), job);
   look_up_flavour(nullptr, job);
   assume_megatron_defaults(job);
   check_job(job);

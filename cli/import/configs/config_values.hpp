@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "cli/import/job/imported_job.hpp"
 
 namespace prequel {
@@ -22,12 +24,24 @@ using ConfigValues = std::map<std::string, std::string>;
 /// are set over them.
 void read_config_values(const std::string& file, const ConfigValues& own, Facts& job);
 
-/// Tests whether a section says nothing of the training itself.
-bool is_other_section(const ForeignNames& names, std::string_view key);
+/// A configuration as a tree, whatever language it is in; scalars are texts.
+using ConfigTree = nlohmann::ordered_json;
 
-/// Reads a configuration into `job`, as `read_config_values` does. Throws InputError, naming
-/// `file`, for what is no TOML or over 1 MiB.
-void read_toml_config(const std::string& file, std::string_view text, Facts& job);
+/// Reads TOML. Throws InputError, naming `file`, for what is none or over 1 MiB.
+ConfigTree toml_tree(const std::string& file, std::string_view text);
+
+/// Reads YAML, and tells of lines that are none. Throws InputError, naming `file`, for what is no
+/// YAML with keys, nested deeper than 64 levels, or over 4 MiB with its aliases.
+ConfigTree yaml_tree(const std::string& file, std::string_view text,
+                     std::vector<std::string>& told);
+
+/// Reads a tree into `job`, as `read_config_values` does; `language` is for messages. Throws
+/// InputError for over 4 MiB of values.
+void read_config_tree(const std::string& file, std::string_view language, const ConfigTree& tree,
+                      Facts& job);
+/// Reads the tree of YAML, whose text tells GPT-NeoX's, in the same way.
+void read_yaml_config(const std::string& file, std::string_view text, const ConfigTree& tree,
+                      Facts& job);
 
 /// Tests whether a text looks like YAML with keys: its first line that says something is `key:`.
 bool looks_like_yaml(std::string_view text);
@@ -41,13 +55,7 @@ bool is_yaml_in_braces(std::string_view text);
 
 /// Returns the commands of a job's launch configuration (SkyPilot, Azure, dstack) as a script that
 /// sets its variables first; empty where nothing in it has flags.
-std::string commands_of_yaml(const std::string& file, std::string_view text);
-
-/// Reads a configuration into `job`. Keys are known by their names, whatever section they are in
-/// (those of validation, inference and the like aside); `${a.b}` and `${NAME:default}` stand for
-/// what they name. Other keys are listed as ignored. Throws InputError, naming `file`, for what is
-/// no YAML, nested deeper than 64 levels, or over 4 MiB with its aliases.
-void read_yaml_config(const std::string& file, std::string_view text, Facts& job);
+std::string commands_of_tree(const ConfigTree& tree);
 
 /// Reads its values into `job`, as those of other configurations. Throws InputError for programs.
 void read_python_config(const std::string& file, std::string_view text, Facts& job);

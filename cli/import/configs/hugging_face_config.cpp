@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <map>
 #include <set>
 #include <sstream>
 #include <string_view>
-#include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/import/configs/mixer_fields.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
+#include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/base/nearest.hpp"
@@ -25,12 +24,15 @@ namespace {
 
 constexpr std::int64_t kMaxShape = 1LL << 24;
 constexpr std::int64_t kDefaultPositions = 2048;  // of BloomConfig's training and FalconConfig
+constexpr const char* kWindow = "model.sliding_window";
+constexpr const char* kChunk = "model.attention_chunk_size";
 
-/// Reads fields under any of their names and remembers which keys were used.
+/// Keys of a config; which of them were read is remembered.
 class Fields {
  public:
   explicit Fields(Cursor root) : root_(std::move(root)) {}
 
+  /// Returns what stands under the first of the keys that is there.
   std::optional<Cursor> find(const std::vector<std::string>& keys) {
     for (const std::string& key : keys) {
       if (const auto found = root_.find(key)) {
@@ -43,41 +45,22 @@ class Fields {
   }
   /// Returns the key that was found last.
   [[nodiscard]] const std::string& key() const { return key_; }
-  std::optional<std::int64_t> shape(const std::vector<std::string>& keys) {
-    const auto found = find(keys);
-    return found ? std::optional(found->integer(1, kMaxShape)) : std::nullopt;
+  std::optional<std::string> text(const char* key) {
+    const auto found = find({key});
+    return found && found->is_text() ? std::optional(found->text()) : std::nullopt;
   }
-  /// A count that may be 0, which says nothing; or a list of it by layers, all alike.
-  std::optional<std::int64_t> count(const std::vector<std::string>& keys) {
-    const auto found = find(keys);
-    if (!found) return std::nullopt;
-    const auto value = found->is_array() ? count_of_all(*found) : found->integer(0, kMaxShape);
-    return value > 0 ? std::optional(value) : std::nullopt;
-  }
-  /// Reads of how many layers the last is another: a number, or a letter for each (`LLLG`).
-  std::optional<std::int64_t> period(const std::vector<std::string>& keys) {
-    const auto found = find(keys);
-    if (!found || !found->is_text()) return count(keys);
-    const std::string letters = found->text();
-    if (letters.empty() || letters.size() > 256) found->problem("expected a letter a layer");
-    return std::ssize(letters);
-  }
-  /// The section of that name, whose keys count as asked for.
-  std::optional<Cursor> section(const char* key) {
-    auto found = find({key});
-    if (!found || !found->is_object()) return std::nullopt;
-    (void)found->members();
-    return found;
-  }
-  /// A number that may be 0, which says nothing.
-  std::optional<double> number(const std::vector<std::string>& keys) {
-    const auto found = find(keys);
-    const double value = found ? found->number({0.0, 1e6}) : 0.0;
-    return value > 0 ? std::optional(value) : std::nullopt;
-  }
-  std::optional<bool> flag(const std::vector<std::string>& keys) {
-    const auto found = find(keys);
-    return found ? std::optional(found->boolean()) : std::nullopt;
+  /// Returns the entries of a list as texts; none where there is none. Sections are parted by dots.
+  std::vector<std::string> entries(const std::string& path) {
+    std::vector<std::string> all;
+    std::string pointer = "/" + path;
+    std::ranges::replace(pointer, '.', '/');
+    const nlohmann::json::json_pointer place(pointer);
+    if (!find({path.substr(0, path.find('.'))}) || !root_.json().contains(place)) return all;
+    const nlohmann::json& list = root_.json()[place];
+    for (const nlohmann::json& one : list.is_array() ? list : nlohmann::json::array()) {
+      all.push_back(text_of_json(one));
+    }
+    return all;
   }
   /// The keys that nobody asked for; they count as asked from now on.
   [[nodiscard]] std::vector<std::string> unused() const {
@@ -88,24 +71,44 @@ class Fields {
     return names;
   }
   [[nodiscard]] const Cursor& root() const { return root_; }
-  /// Returns the keys read so far; further readers add theirs.
-  [[nodiscard]] std::set<std::string>& used() { return used_; }
 
- private:
-  static std::int64_t count_of_all(const Cursor& list) {
-    std::int64_t all = 0;
-    for (const Cursor& one : list.items()) {
-      const std::int64_t value = one.integer(0, kMaxShape);
-      if (all > 0 && value != all) one.problem("layers that differ in it are not modelled");
-      all = value;
-    }
-    return all;
+  static std::string text_of_json(const nlohmann::json& json) {
+    return json.is_string() ? json.get<std::string>() : json.dump();
   }
 
+ private:
   Cursor root_;
   std::set<std::string> used_;
   std::string key_;
 };
+
+/// Reads a count that may be 0, or a list of it by layers, all alike.
+std::int64_t count_of(const Cursor& found) {
+  if (!found.is_array()) return found.integer(0, kMaxShape);
+  std::int64_t all = 0;
+  for (const Cursor& one : found.items()) {
+    const std::int64_t value = one.integer(0, kMaxShape);
+    if (all > 0 && value != all) one.problem("layers that differ in it are not modelled");
+    all = value;
+  }
+  return all;
+}
+
+/// Returns a value as the model's field holds it; nothing for a number 0, which says nothing.
+std::optional<std::string> held(const std::string& field, const Cursor& found) {
+  if (is_switch(field)) return fact_text(found.boolean());
+  if (!is_number(field)) {
+    const double number = found.number({0.0, 1e6});
+    return number > 0 ? std::optional(fact_text(number)) : std::nullopt;
+  }
+  if (field == "model.full_attention_every" && found.is_text()) {  // LLLG: a letter a layer
+    const std::string letters = found.text();
+    if (letters.empty() || letters.size() > 256) found.problem("expected a letter a layer");
+    return std::to_string(letters.size());
+  }
+  const std::int64_t count = count_of(found);
+  return count > 0 ? std::optional(std::to_string(count)) : std::nullopt;
+}
 
 /// A multi-modal config keeps its language model one level down, or two.
 Cursor language_model(const Cursor& root) {
@@ -120,33 +123,19 @@ Cursor language_model(const Cursor& root) {
   return root;
 }
 
-/// A family of models as its class has it where a config says nothing.
-struct Family {
-  std::string type;     ///< `model_type`
-  ImportedModel usual;  ///< kinds of MLP, positions and norm, sizes, windows
-  bool mixers{};        ///< lists of layers' types are of its mixers, too
-};
-
-/// Reads `swiglu rope rms_norm qk_norm hidden_size=4096`: MLP, positions, norm, switches and sizes.
-Family read_family(const std::string& type, const std::string& words) {
-  constexpr const char* kKinds[] = {"model.mlp=", "model.position=", "model.norm="};
-  Family family;
-  family.type = type;
-  Facts job;
+/// Sets what a family's class has where a config says nothing: `swiglu rope rms_norm qk_norm
+/// hidden_size=4096` are MLP, positions, norm, switches and sizes.
+void take_family(const std::string& words, Facts& job) {
   std::istringstream in(words);
-  std::size_t kinds = 0;
-  for (std::string word; in >> word;) {
-    family.mixers = family.mixers || word == "mixers";
-    const std::size_t equals = word.find('=');
-    if (kinds < std::size(kKinds)) {
-      word.insert(0, kKinds[kinds++]);
-    } else {
-      word = "model." + word + (equals == std::string::npos ? "=true" : "");
-    }
-    (void)assign(word.substr(0, word.find('=')), word.substr(word.find('=') + 1), job);
+  std::string word;
+  for (const char* kind : {"mlp", "position", "norm"}) {
+    if (in >> word) (void)assign(fmt::format("model.{}", kind), word, job);
   }
-  family.usual = model_of(job);
-  return family;
+  while (in >> word) {
+    const std::size_t equals = std::min(word.find('='), word.size());
+    (void)assign("model." + word.substr(0, equals),
+                 equals == word.size() ? "true" : word.substr(equals + 1), job);
+  }
 }
 
 /// Returns the family whose keys a config has, though its own name is not known; nothing where a
@@ -180,8 +169,9 @@ std::optional<std::string_view> family_by_keys(const ForeignNames& names, const 
   return has("kv_lora_rank") ? "deepseek_v3" : has("qk_norm") ? "bailing_moe_v2" : "glm4_moe";
 }
 
-Family family_of(const ForeignNames& names, const std::string& file, const Cursor& config,
-                 const std::string& type) {
+/// Returns the name and the words of the family that a config is of.
+std::pair<std::string, std::string> family_of(const ForeignNames& names, const std::string& file,
+                                              const Cursor& config, const std::string& type) {
   if (const std::string* what = find_name(names.refused_families, type)) {
     throw InputError(
         fmt::format("{}: /model_type: {}: {}; prequel models decoders of attention "
@@ -190,7 +180,7 @@ Family family_of(const ForeignNames& names, const std::string& file, const Curso
   }
   const std::string* same = find_name(names.same_families, type);
   const std::string& name = same == nullptr ? type : *same;
-  if (const std::string* words = find_name(names.families, name)) return read_family(name, *words);
+  if (const std::string* words = find_name(names.families, name)) return {name, *words};
   std::vector<std::string> known;
   for (const auto& [family, words] : names.families) known.push_back(family);
   const auto like = family_by_keys(names, config);
@@ -204,8 +194,13 @@ Family family_of(const ForeignNames& names, const std::string& file, const Curso
 }
 
 /// Reads a list of which layers have experts: 0 and 1, true, or words; all from one layer on. False
-/// where there is none.
-bool read_expert_layers(Fields& fields, ImportedExperts& experts) {
+/// where there is none. A text names the layers, `3,4,5`.
+bool read_expert_layers(Fields& fields, Facts& job) {
+  constexpr const char* kDense = "model.first_k_dense_replace";
+  if (const auto layers = fields.text("moe_layers_enum")) {
+    const auto first = parse_integer(layers->substr(0, layers->find(',')));
+    if (first && *first >= 0 && *first <= 4096) job.set_number(kDense, *first);
+  }
   for (const char* key : {"moe_layer_freq", "is_moe_layer", "mlp_layer_types"}) {
     const auto list = fields.root().find(key);
     if (!list || !list->is_array()) continue;
@@ -220,7 +215,7 @@ bool read_expert_layers(Fields& fields, ImportedExperts& experts) {
       has = has || is;
       if (!has) ++dense;
     }
-    experts.first_dense = dense;
+    job.set_number(kDense, dense);
     return true;
   }
   return false;
@@ -242,24 +237,29 @@ void check_value(const Cursor& value, const std::string& name, const Rule& rule)
     const std::size_t behind = at + 1 + name.size();
     if (one.value[behind] != '}' && one.value[behind] != ':') continue;  // a longer name
     const bool alone = at == 0 && one.value.find('}') + 1 == one.value.size();
-    if (!alone && !json.is_number_integer()) value.problem("expected a whole number");
+    const bool is_factor = json.is_number() && one.value.find("int(") != std::string::npos;
+    if (!alone && !json.is_number_integer() && !is_factor) {
+      value.problem("expected a whole number");
+    }
     Facts scratch;
-    const std::string text = json.is_string() ? json.get<std::string>() : json.dump();
+    const std::string text = Fields::text_of_json(json);
     if (alone && !assign(one.field, text, scratch)) {
       value.problem(fmt::format("{} is no value of {}", printable(text), one.field));
     }
   }
 }
 
-/// Notes what rules of families ask for: scalars of the config and of its sections, by their names
-/// (`config.attn_config.alibi`). Keys that the family's rules name count as read.
-void note_config(Fields& fields, const std::vector<Rule>& rules, Facts& job) {
+/// Notes what a family's rules, and those of its layers, ask for: scalars of the config and of its
+/// sections, by their names (`config.attn_config.alibi`). Keys that rules name count as read.
+void note_config(Fields& fields, const std::vector<Rule>& rules,
+                 const std::vector<LayerTypes>& layers, Facts& job) {
   const auto note = [&](const std::string& name, const Cursor& cursor) {
     const nlohmann::json& value = cursor.json();
     if (value.is_null()) return;
     for (const Rule& rule : rules) check_value(cursor, name, rule);
-    if (value.is_string()) job.set(name, value.get<std::string>());
-    if (value.is_boolean() || value.is_number_integer()) job.set(name, value.dump());
+    if (value.is_string() || value.is_boolean() || value.is_number()) {
+      job.set(name, Fields::text_of_json(value));
+    }
     if (value.is_object()) job.set_flag(name);
   };
   for (const auto& one : fields.root().json().items()) {
@@ -270,31 +270,170 @@ void note_config(Fields& fields, const std::vector<Rule>& rules, Facts& job) {
              std::ranges::any_of(rule.unless, names_it) ||
              std::ranges::any_of(rule.set, names_it, &Assignment::value);
     };
-    if (one.value().is_null() || !std::ranges::any_of(rules, asks)) continue;
-    fields.used().insert(one.key());
-    const Cursor section = fields.root().at(one.key());
+    const bool of_layers = std::ranges::any_of(layers, [&](const LayerTypes& row) {
+      return std::ranges::any_of(row.types, names_it, &LayerTypes::Type::when);
+    });
+    if (one.value().is_null() || !(of_layers || std::ranges::any_of(rules, asks))) continue;
+    const Cursor section = *fields.find({one.key()});
     note(name, section);
     if (!one.value().is_object()) continue;
     for (const auto& [key, value] : section.members()) note(name + "." + key, value);
   }
 }
 
-/// Follows what a family's class does otherwise than others.
-void follow_family(Fields& fields, const Family& family, Facts& job) {
-  const std::string step = "family " + family.type;
+/// Returns the type that a row has for each layer, and for one behind them; none where it has none
+/// for one of these.
+std::vector<std::string> types_of(const LayerTypes& row, Fields& fields, Facts& job) {
+  constexpr std::int64_t kMostLayers = 4096;
+  const auto entries = row.list.empty() ? std::vector<std::string>() : fields.entries(row.list);
+  if (!row.list.empty() && entries.empty()) return {};
+  const std::int64_t layers = std::min(job.value(kModelLayers).value_or(0), kMostLayers);
+  job.set("layer.list", fmt::format(" {} ", fmt::join(entries, " ")));
+  std::vector<std::string> types;
+  for (std::int64_t layer = 0; layer <= layers; ++layer) {
+    if (!entries.empty()) {
+      job.set("layer.entry", entries[static_cast<std::size_t>(layer) % entries.size()]);
+    }
+    job.set_number("layer.index", layer);
+    job.set("layer.as_listed", fmt::format(" {} ", layer));
+    job.set("layer.from_one", fmt::format(" {} ", layer + 1));
+    const auto type = std::ranges::find_if(row.types, [&](const LayerTypes::Type& one) {
+      return one.when.empty() || holds(one.when, job);
+    });
+    if (type == row.types.end()) return {};
+    types.push_back(filled(type->type, job));
+  }
+  return types;
+}
+
+/// Sets the types of layers, or the letters of their sublayers, by the first of the rows that has
+/// them.
+void read_layers(const std::vector<LayerTypes>& rows, Fields& fields, Facts& job) {
+  for (const LayerTypes& row : rows) {
+    std::vector<std::string> types = types_of(row, fields, job);
+    job.drop_all("layer.");
+    if (types.empty()) continue;
+    const std::string behind = types.back();
+    types.pop_back();
+    if (row.letters) {
+      const std::string letters = fmt::format("{}", fmt::join(types, ""));
+      job.set_number(kModelLayers, std::ssize(letters));
+      return job.set(kMixers + "layers_pattern", nlohmann::json(letters).dump());
+    }
+    const bool more = row.depths && fields.entries(row.list).size() > types.size();
+    if (more) job.set(kMixers + "mtp_layer_types", nlohmann::json{behind}.dump());
+    job.set(kMixers + "layer_types", nlohmann::json(types).dump());
+    return job.drop("model.full_attention_every");
+  }
+}
+
+/// Returns letters of sublayers for a config's words of them.
+std::string letters_of(const std::vector<std::string>& types) {
+  static constexpr std::pair<std::string_view, char> kLetters[] = {
+      {"mamba", 'M'}, {"moe", 'E'}, {"attention", '*'}, {"mlp", '-'}};
+  std::string letters;
+  for (const std::string& word : types) {
+    for (const auto& [from, to] : kLetters) {
+      if (word == from) letters += to;
+    }
+  }
+  return letters;
+}
+
+/// Reads Nemotron-H's pattern, as letters or as a list of words, and those of multi-token
+/// prediction.
+void read_pattern(Fields& fields, Facts& job) {
+  constexpr std::int64_t kMostDepths = 16;
+  const auto letters = [&](const char* pattern, const char* list) {
+    const auto said = fields.text(pattern);
+    return said ? *said : letters_of(fields.entries(list));
+  };
+  std::string pattern = letters("hybrid_override_pattern", "layers_block_type");
+  const std::string depth = letters("mtp_hybrid_override_pattern", "mtp_layers_block_type");
+  const std::int64_t depths = job.value("model.num_nextn_predict_layers").value_or(0);
+  if (!depth.empty() && depths > 0) {
+    for (std::int64_t i = 0; i < std::min(depths, kMostDepths); ++i) pattern += "/" + depth;
+    const auto repeated = fields.find({"mtp_use_repeated_layer"});
+    const bool repeats =
+        repeated && repeated->json().is_boolean() ? repeated->boolean() : depths > 1;
+    if (repeats) job.set_flag(kMixers + "mtp_use_repeated_layer");
+  }
+  job.set(kMixers + "layers_pattern", nlohmann::json(pattern).dump());
+}
+
+/// Reads layers that a search chose one by one (arXiv 2411.19146): with attention or without, with
+/// an MLP of a width of its own or without. Those with neither are none.
+void read_found_blocks(Fields& fields, Facts& job) {
+  using Json = nlohmann::json;
+  const auto blocks = fields.find({"block_configs"});
+  if (!blocks || !blocks->is_array()) return;
+  const double hidden = static_cast<double>(job.value("model.hidden_size").value_or(0));
+  std::vector<std::string> types;
+  std::vector<std::int64_t> widths;
+  for (const Json& block : blocks->json()) {
+    if (!block.is_object()) continue;
+    const Json attention = block.value("attention", Json::object());
+    const Json feed = block.value("ffn", Json::object());
+    const auto is_left_out = [](const Json& part) {
+      const auto said = part.find("no_op");
+      return said != part.end() && said->is_boolean() && said->get<bool>();
+    };
+    const auto sharing = attention.find("n_heads_in_group");
+    const auto heads = job.value("model.num_attention_heads");
+    if (sharing != attention.end() && sharing->is_number_integer() && heads) {
+      job.set_number("model.num_key_value_heads",
+                     *heads / std::max<std::int64_t>(1, sharing->get<std::int64_t>()));
+    }
+    const auto times = feed.find("ffn_mult");
+    const double factor = times != feed.end() && times->is_number() ? times->get<double>() : 0;
+    const bool feeds = !is_left_out(feed) && factor > 0 && factor < 1e3;
+    if (is_left_out(attention) && !feeds) continue;
+    types.emplace_back(is_left_out(attention) ? "no_mixer" : "full_attention");
+    // Two thirds of a factor of the hidden size, in multiples of 256.
+    const auto inner = static_cast<std::int64_t>(2 * factor * hidden / 3);
+    widths.push_back(feeds ? (inner + 255) / 256 * 256 : 0);
+  }
+  if (types.empty()) return;
+  job.set_number(kModelLayers, std::ssize(types));
+  job.set_number("model.intermediate_size", std::ranges::max(widths));
+  job.set(kMixers + "layer_types", Json(types).dump());
+  job.set(kMixers + "intermediate_sizes", Json(widths).dump());
+}
+
+/// Reads mixers that are no plain attention, and follows what a family's class does otherwise than
+/// others.
+void follow_family(Fields& fields, const std::string& family, Facts& job) {
+  static const std::vector<Rule> no_rules;
+  static const std::vector<LayerTypes> no_layers;
+  const std::string step = "family " + family;
   const std::vector<Rule>* const rules = find_name(job.names->rules, step);
-  if (rules == nullptr) return;
-  note_config(fields, *rules, job);
+  const std::vector<LayerTypes>* const layers = find_name(job.names->layers, family);
+  for (const auto& [key, names] : job.names->mixer_keys) {
+    for (const std::string& name : names) {
+      const auto found = fields.find({name});
+      if (!found) continue;
+      const nlohmann::json& value = found->json();
+      const bool says =
+          value.is_boolean() || (value.is_number_integer() && value.get<std::int64_t>() > 0);
+      if (says) job.set(kMixers + key, value.dump());
+    }
+  }
+  note_config(fields, rules ? *rules : no_rules, layers ? *layers : no_layers, job);
+  read_layers(layers ? *layers : no_layers, fields, job);
+  if (family == "nemotron_h") read_pattern(fields, job);
+  if (family == "nemotron-nas") read_found_blocks(fields, job);
   follow_rules(step, job);
   job.drop_all("config.");
 }
 
 /// Sliding windows, or chunks: which layers have them, the config says, or how often one has none,
 /// or the family does.
-void read_spans(Fields& fields, const Family& family, ImportedModel& model, ImportReport& report) {
-  const bool used = fields.flag({"use_sliding_window"}).value_or(family.type != "qwen2");
+void read_spans(Fields& fields, const std::string& family, bool mixers, Facts& job) {
+  constexpr const char* kEvery = "model.full_attention_every";
+  const auto switched = fields.find({"use_sliding_window"});
+  const bool used = switched ? switched->boolean() : family != "qwen2";
   // Families of several mixers read their lists with what these need.
-  const auto types = family.mixers ? std::nullopt : fields.find({"layer_types"});
+  const auto types = mixers ? std::nullopt : fields.find({"layer_types"});
   if (types && types->is_array()) {
     const auto layers = types->items();
     for (const Cursor& layer : layers) {
@@ -312,22 +451,24 @@ void read_spans(Fields& fields, const Family& family, ImportedModel& model, Impo
     const auto full = std::ranges::count_if(layers, [](const Cursor& layer) {
       return layer.is_text() && layer.text() == "full_attention";
     });
-    const auto all = static_cast<std::int64_t>(layers.size());
-    if (full == all) model.window = model.chunk = std::nullopt;
-    model.full_every = full > 0 && full < all ? std::optional(all / full) : std::nullopt;
-    if (model.full_every && all / *model.full_every != full) {
-      report.assumed.push_back(
+    const std::int64_t all = std::ssize(layers);
+    if (full == all) {
+      for (const char* span : {kWindow, kChunk}) job.drop(span);
+    }
+    const std::int64_t every = full > 0 && full < all ? all / full : 0;
+    job.set_number(kEvery, every > 0 ? std::optional(every) : std::nullopt);
+    if (every > 0 && all / every != full) {
+      job.report.assumed.push_back(
           fmt::format("full attention in {} of {} layers, though layer_types have it in {}: "
                       "prequel spaces it evenly",
-                      all / *model.full_every, all, full));
+                      all / every, all, full));
     }
   }
-  const auto unless_all = [&](std::optional<std::int64_t>& tokens) {
-    if (!used || (tokens && *tokens >= *model.max_positions)) tokens.reset();
-  };
-  unless_all(model.window);
-  unless_all(model.chunk);
-  if (!model.window && !model.chunk) model.full_every.reset();
+  for (const char* span : {kWindow, kChunk}) {
+    const bool sees_all = job.value(span) >= job.value("model.max_position_embeddings");
+    if (!used || sees_all) job.drop(span);
+  }
+  if (!job.says(kWindow) && !job.says(kChunk)) job.drop(kEvery);
 }
 
 /// Returns the parameters of a vision tower as Qwen has it since Qwen3-VL: patches, positions,
@@ -374,103 +515,69 @@ void leave_out(const Cursor& root, Facts& job) {
           : "vision_config: the language model alone is predicted");
 }
 
-/// Reads fields of a model under the names that configs have for them.
-class ModelReader {
- public:
-  ModelReader(Fields& fields, const Family& family, const ForeignNames& names)
-      : fields_(fields), family_(family), names_(names) {}
-
-  void read(ImportedModel& model) {
-    // Families told by letters or words may leave it out.
-    for (const char* key : {"layers_block_type", "hybrid_override_pattern"}) {
-      const auto list = fields_.find({key});
-      if (list && list->is_array()) model.layers = std::ssize(list->items());
-      if (list && list->is_text()) model.layers = std::ssize(list->text());
-    }
-    const auto take = [&](const char* field, auto& value) { read_field(field, value); };
-    each_shape_field(model, take);
-    listed_ = read_expert_layers(fields_, model.experts);
-    each_expert_field(model.experts, take);
-    read_field("kv_lora_rank", model.latent.kv_rank);
-    if (!model.latent.kv_rank) return;
-    each_latent_field(model.latent, take);
-    model.kv_heads.reset();
-    model.head_dim.reset();
+/// Reads sizes, switches and experts under the names that configs have for them.
+void read_keys(const std::string& file, Fields& fields, const std::string& family, Facts& job) {
+  const ForeignNames& names = *job.names;
+  const auto take = [&](const std::string& name, const std::vector<std::string>& keys, bool size) {
+    const std::string field = "model." + name;
+    const auto found = fields.find(keys);
+    const auto value = !found ? std::nullopt
+                       : size ? std::optional(std::to_string(found->integer(1, kMaxShape)))
+                              : held(field, *found);
+    if (!value) return;
+    const OriginScope from(job, {Sureness::stated, file, fields.key()});
+    job.set(field, *value);
+  };
+  // Families told by letters or words may leave it out.
+  if (const auto list = fields.entries("layers_block_type"); !list.empty()) {
+    job.set_number(kModelLayers, std::ssize(list));
   }
-  /// Returns the keys that fields were read from.
-  [[nodiscard]] const auto& read_from() const { return keys_; }
-
- private:
-  template <class Value>
-  void read_field(const std::string& field, std::optional<Value>& value) {
-    const std::vector<std::string>* const size = find_name(names_.size_keys, field);
-    const std::vector<std::string>* const keys = find_name(names_.model_keys, field);
-    if constexpr (std::is_same_v<Value, std::int64_t>) {
-      if (size != nullptr) return read_size(field, *size, value);
-    }
-    if (keys == nullptr || (listed_ && field == "moe_layer_freq")) return;
-    std::optional<Value> found;
-    if constexpr (std::is_same_v<Value, std::int64_t>) {
-      const bool repeats = field == "full_attention_every";
-      found = repeats ? fields_.period(*keys) : fields_.count(*keys);
-    }
-    if constexpr (std::is_same_v<Value, bool>) found = fields_.flag(*keys);
-    if constexpr (std::is_same_v<Value, double>) found = fields_.number(*keys);
-    if (found) keep(field, *found, value);
+  if (const auto letters = fields.text("hybrid_override_pattern")) {
+    job.set_number(kModelLayers, std::ssize(*letters));
   }
-  template <class Value>
-  void keep(const std::string& field, Value found, std::optional<Value>& value) {
-    value = found;
-    keys_[field] = fields_.key();
+  const bool headless = family == "mamba2";
+  for (const auto& [name, keys] : names.size_keys) {
+    if (!headless || name != "num_attention_heads") take(name, keys, true);
   }
-  void read_size(const std::string& field, const std::vector<std::string>& keys,
-                 std::optional<std::int64_t>& value) {
-    constexpr std::string_view kNeeded[] = {"num_hidden_layers", "hidden_size",
-                                            "num_attention_heads", "vocab_size"};
-    const bool headless = field == "num_attention_heads" && family_.type == "mamba2";
-    if (headless) return;
-    if (const auto found = fields_.shape(keys)) keep(field, *found, value);
-    if (!value && std::ranges::find(kNeeded, field) != std::end(kNeeded)) {
-      value = fields_.root().at(keys.front()).integer(1, kMaxShape);
-    }
+  for (const std::string name :
+       {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"}) {
+    if (job.says("model." + name) || (headless && name == "num_attention_heads")) continue;
+    const auto& keys = names.size_keys.at(name);
+    job.set_number("model." + name, fields.root().at(keys.front()).integer(1, kMaxShape));
   }
+  const bool listed = read_expert_layers(fields, job);
+  for (const auto& [name, keys] : names.model_keys) {
+    if (!listed || name != "moe_layer_freq") take(name, keys, false);
+  }
+  if (!job.says("model.kv_lora_rank")) return;
+  for (const auto& [name, keys] : names.latent_keys) take(name, keys, false);
+  for (const char* plain : {"model.num_key_value_heads", "model.head_dim"}) job.drop(plain);
+}
 
-  Fields& fields_;
-  const Family& family_;
-  const ForeignNames& names_;
-  bool listed_{};                            ///< whether a list says which layers have experts
-  std::map<std::string, std::string> keys_;  ///< of the config, by the field
-};
-
-void read_model(const std::string& file, Fields& fields, const Family& family, Facts& job) {
-  ImportedModel model = family.usual;
-  ModelReader reader(fields, family, *job.names);
-  reader.read(model);
-  if (!model.max_positions) {
-    model.max_positions = kDefaultPositions;
+void read_model(const std::string& file, Fields& fields, const std::string& family,
+                const std::string& words, Facts& job) {
+  for (const auto& before : {std::string("model."), kMixers}) job.drop_all(before);
+  take_family(words, job);
+  read_keys(file, fields, family, job);
+  if (!job.says("model.max_position_embeddings")) {
+    job.set_number("model.max_position_embeddings", kDefaultPositions);
     job.report.assumed.push_back(
         fmt::format("max_position_embeddings {}: the config does not say it", kDefaultPositions));
   }
-  for (std::optional<bool>* one :
-       {&model.embedding_norm, &model.linear_bias, &model.tied_embeddings}) {
-    *one = one->value_or(false);
+  for (const char* off : {"model.embedding_norm", "model.bias", "model.tie_word_embeddings"}) {
+    if (!job.says(off)) job.set_flag(off, false);
   }
-  if (model.qkv_bias == model.linear_bias) model.qkv_bias.reset();
-  if (model.qk_norm == false) model.qk_norm.reset();
-  ImportedExperts& experts = model.experts;
-  if (const auto shared = fields.count({"n_shared_experts", "num_shared_experts",
-                                        "num_shared_expert", "moe_num_shared_experts"})) {
-    if (experts.ffn_hidden) experts.shared_hidden = *shared * *experts.ffn_hidden;
+  if (job.text("model.qkv_bias") == job.text("model.bias")) job.drop("model.qkv_bias");
+  if (job.text("model.qk_norm") == "false") job.drop("model.qk_norm");
+  const auto shared = fields.find(
+      {"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"});
+  const std::int64_t of_all = shared ? count_of(*shared) : 0;
+  const auto width = job.value("model.moe_intermediate_size");
+  if (of_all > 0 && width) {
+    job.set_number("model.shared_expert_intermediate_size", of_all * *width);
   }
-  if (!experts.count) experts.shared_gate.reset();
-  read_spans(fields, family, model, job.report);
-  read_mixer_fields(fields.root().json(), family.type, job.names->mixer_keys, model, fields.used());
-  set_model(model, job);
-  for (const auto& [name, key] : reader.read_from()) {
-    const std::string field = "model." + name;
-    const OriginScope from(job, {Sureness::stated, file, key});
-    job.set(field, job.text(field));
-  }
+  if (!job.says("model.num_experts")) job.drop("model.shared_expert_gate");
+  read_spans(fields, family, (words + ' ').find(" mixers ") != std::string::npos, job);
   follow_family(fields, family, job);
 }
 
@@ -501,14 +608,16 @@ void read_hugging_face_config(const Document& document, Facts& job) {
     throw InputError(file + ": /model_type: missing; it names the family (\"llama\", \"gpt2\")");
   }
   const std::string type = type_field->text();
-  const Family family = family_of(*job.names, file, fields.root(), type);
+  const auto [family, words] = family_of(*job.names, file, fields.root(), type);
   const OriginScope from(job, {Sureness::usual, file, "the family " + type});
-  read_model(file, fields, family, job);
-  const auto path = fields.find({"_name_or_path"});
-  job.set("model.name", path && path->is_text() && !path->text().empty() ? path->text() : type);
+  read_model(file, fields, family, words, job);
+  const std::string path = fields.text("_name_or_path").value_or("");
+  job.set("model.name", path.empty() ? type : path);
   leave_out(document.root(), job);
   const auto hidden = job.value("model.hidden_size");
-  if (const auto width = fields.shape({"word_embed_proj_dim"}); width && width != hidden) {
+  const auto projected = fields.find({"word_embed_proj_dim"});
+  const auto width = projected ? std::optional(projected->integer(1, kMaxShape)) : std::nullopt;
+  if (width && width != hidden) {
     throw InputError(
         fmt::format("{}: /word_embed_proj_dim: {}, but hidden_size is {}; prequel prices no such "
                     "projection, and predicts without the key",
@@ -518,7 +627,7 @@ void read_hugging_face_config(const Document& document, Facts& job) {
   for (const std::string& key : ignored) {
     const auto value = fields.root().find(key);
     if (!value) continue;  // null
-    const std::string text = value->is_text() ? value->text() : value->json().dump();
+    const std::string text = Fields::text_of_json(value->json());
     if (const UnpricedRow* row = asked_for(job.names->unpriced, key, text, NameSource::config)) {
       throw InputError(fmt::format("{}: /{}: {}", file, key, unpriced_text(*row)));
     }

@@ -1,9 +1,10 @@
 #include "cli/import/configs/config_values.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <toml++/toml.h>
-
-#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "hw/base/errors.hpp"
 #include "hw/base/text.hpp"
@@ -13,15 +14,6 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kLongestToml = 1u << 20;
-
-/// The text of a number, a word or a switch; empty for tables, lists and dates.
-std::string scalar(const toml::node& node) {
-  if (const auto text = node.value_exact<std::string>()) return *text;
-  if (const auto whole = node.value_exact<std::int64_t>()) return std::to_string(*whole);
-  if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
-  if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
-  return {};
-}
 
 /// Refuses keys of many parts, `[a.a.a.…]`, before toml++ makes a table of each: it bounds the
 /// depth of values, not of keys.
@@ -38,46 +30,43 @@ void refuse_deep_keys(const std::string& file, std::string_view text) {
   }
 }
 
-void collect(const toml::node& node, const std::string& path, const ForeignNames& names,
-             WalkBudget& budget, ConfigValues& values) {
+/// Returns a value as a tree; dates are empty texts.
+ConfigTree tree_of(const toml::node& node, WalkBudget& budget) {
   const auto level = budget.deeper();
-  budget.spend(path.size() + 16);
+  ConfigTree tree = "";
   if (const auto* table = node.as_table()) {
+    tree = ConfigTree::object();
+    auto& members = tree.get_ref<ConfigTree::object_t&>();
     for (const auto& [name, value] : *table) {
-      std::string key(name.str());
-      std::replace(key.begin(), key.end(), '-', '_');
-      if (is_other_section(names, key)) continue;
-      collect(value, path.empty() ? key : path + "." + key, names, budget, values);
+      members.emplace_back(std::string(name.str()), tree_of(value, budget));
     }
-    return;
+  } else if (const auto* items = node.as_array()) {
+    tree = ConfigTree::array();
+    for (const toml::node& item : *items) tree.push_back(tree_of(item, budget));
+  } else if (const auto text = node.value_exact<std::string>()) {
+    tree = *text;
+  } else if (const auto whole = node.value_exact<std::int64_t>()) {
+    tree = std::to_string(*whole);
+  } else if (const auto number = node.value_exact<double>()) {
+    tree = fmt::format("{}", *number);
+  } else if (const auto flag = node.value_exact<bool>()) {
+    tree = *flag ? "true" : "false";
   }
-  std::string value = scalar(node);
-  if (const auto* items = node.as_array()) {
-    for (const toml::node& item : *items) {
-      const std::string word = scalar(item);
-      value += (value.empty() || word.empty() ? "" : " ") + word;
-    }
-  }
-  if (!value.empty()) values[path] = value;
+  return tree;
 }
 
 }  // namespace
 
-void read_toml_config(const std::string& file, std::string_view text, Facts& job) {
+ConfigTree toml_tree(const std::string& file, std::string_view text) {
   if (text.size() > kLongestToml) throw InputError(file + ": TOML of over 1 MiB");
-  ConfigValues values;
   try {
     refuse_deep_keys(file, text);
     WalkBudget budget(file + ": TOML");
-    collect(toml::parse(text), "", *job.names, budget, values);
+    return tree_of(toml::parse(text), budget);
   } catch (const toml::parse_error& problem) {
     throw InputError(fmt::format("{}: not TOML: line {}: {}", file, problem.source().begin.line,
                                  printable(problem.description())));
   }
-  read_config_values(file, values, job);
-  job.set_flag("script");
-  job.set_flag("yaml_config");
-  job.report.read.push_back(file + ": TOML configuration");
 }
 
 }  // namespace prequel

@@ -31,6 +31,7 @@ struct ImportReport {
 
 /// Begin of the names of a model file's keys that are of mixers other than plain attention.
 inline const std::string kMixers = "mixers.";
+inline constexpr const char* kModelLayers = "model.num_hidden_layers";
 
 /// How sure a fact is, the surest first.
 enum class Sureness : std::uint8_t {

@@ -65,6 +65,19 @@ struct Tokenizer {
   std::int64_t words{};  ///< of its own, to which scripts may add: as many rows, if unsaid
 };
 
+/// Types of a family's layers, or letters of their sublayers: a layer has the first whose condition
+/// holds.
+struct LayerTypes {
+  struct Type {
+    std::string type;
+    std::string when;  ///< job/job_rules.hpp; any layer's where empty
+  };
+  std::string list;  ///< of the configuration, whose entries conditions ask for; may be empty
+  std::vector<Type> types;
+  bool letters{};  ///< whether `types` are letters
+  bool depths{};   ///< whether the list goes on with multi-token prediction
+};
+
 struct ForeignNames {
   /// Returns those of a job that no data file was read for.
   static const std::shared_ptr<const ForeignNames>& none();
@@ -90,12 +103,14 @@ struct ForeignNames {
   Names keys_off;  ///< and the flag that says the same where such a key is false
 
   // Models by other programs' names.
-  Names flavours;          ///< of torchtitan
-  Names families;          ///< of Hugging Face: configs/hugging_face_config.cpp
+  Names flavours;  ///< of torchtitan
+  Names families;  ///< of Hugging Face: configs/hugging_face_config.cpp
+  std::map<std::string, std::vector<LayerTypes>, std::less<>> layers;  ///< of their mixers
   Names same_families;     ///< other names of families, or of the language model in one
   Names refused_families;  ///< what they have that is not priced
-  /// Fields of a model, and configurations' keys for them: sizes, and all others.
-  std::map<std::string, Words, std::less<>> size_keys, model_keys;
+  /// Fields of a model, and configurations' keys for them: sizes, those of latent attention, and
+  /// all others.
+  std::map<std::string, Words, std::less<>> size_keys, model_keys, latent_keys;
   std::map<std::string, Words, std::less<>> mixer_keys;  ///< keys of model files and theirs for it
 
   /// Parts of programs' paths, and what these do: train no decoder; train nothing; and of their own

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/import/job/job_fields.hpp"
 #include "cli/json/axis_json.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -43,13 +44,6 @@ void put(Json& json, const char* key, const std::optional<T>& value) {
 template <class T>
 void read_named(const Facts& facts, std::string_view name, std::optional<T>& value) {
   if (facts.says(name)) read_fact(facts.text(name), value);
-}
-
-template <class T>
-void take(const nlohmann::json& file, const char* key, std::optional<T>& value) {
-  const auto found = file.find(key);
-  if (found == file.end() || found->is_null()) return;
-  read_fact(found->is_string() ? found->template get<std::string>() : found->dump(), value);
 }
 
 Json model_object(const ImportedModel& model, const std::string& origin) {
@@ -104,39 +98,44 @@ std::vector<SoftwareField> software_fields(const Facts& job) {
   return fields;
 }
 
-ImportedModel imported_model(const Document& file) {
-  ImportedModel model;
-  model.name = file.read_once(read_transformer).name;  // which judges the rest, too
-  const auto read = [&](const char* key, auto& value) { take(file.json(), key, value); };
-  each_model_field(model, read);
+Facts imported_model(const Document& file) {
+  const Transformer whole = file.read_once(read_transformer);  // which judges the rest, too
+  Facts model;
   for (const auto& [key, value] : file.json().items()) {
-    if (is_mixer_key(key)) model.mixers[key] = value.dump();
+    const std::string field = "model." + key;
+    if (is_mixer_key(key)) model.set(kMixers + key, value.dump());
+    if (!is_open(field, model) || value.is_null()) continue;
+    (void)assign(field, value.is_string() ? value.get<std::string>() : value.dump(), model);
   }
-  if (!model.layers) model.layers = file.read_once(read_transformer).layers;
-  if (!model.heads) model.heads = file.read_once(read_transformer).heads;
+  model.set("model.name", whole.name);
+  if (!model.says(kModelLayers)) model.set_number(kModelLayers, whole.layers);
+  if (!model.says("model.num_attention_heads")) {
+    model.set_number("model.num_attention_heads", whole.heads);
+  }
   return model;
 }
 
-void set_model(const ImportedModel& model, Facts& facts) {
-  facts.drop_all("model.");
-  facts.drop_all(kMixers);
-  facts.set("model.name", model.name);
-  const auto write = [&](const char* key, const auto& value) {
-    if (value) facts.set(fmt::format("model.{}", key), fact_text(*value));
-  };
-  each_model_field(model, write);
-  for (const auto& [key, value] : model.mixers) facts.set(kMixers + key, value);
+void set_model(const Facts& model, Facts& facts) {
+  for (const auto& begin : {std::string("model."), kMixers}) {
+    facts.drop_all(begin);
+    for (const auto& [name, fact] : model.with(begin)) facts.set(name, fact.text);
+  }
 }
 
-void take_what_is_missing(ImportedModel known, Facts& facts) {
-  if (known.experts.count.value_or(0) < 2) known.experts = {};
-  const auto fill = [&](const char* key, const auto& value) {
-    const std::string field = fmt::format("model.{}", key);
-    if (value && !facts.says(field)) facts.set(field, fact_text(*value));
-  };
-  each_model_field(known, fill);
-  if (!facts.with(kMixers).empty()) return;
-  for (const auto& [key, value] : known.mixers) facts.set(kMixers + key, value);
+void take_what_is_missing(Facts known, Facts& facts) {
+  if (known.value("model.num_experts").value_or(0) < 2) {
+    const ImportedExperts none;
+    each_expert_field(none, [&](const char* key, const auto& /*value*/) {
+      known.drop(fmt::format("model.{}", key));
+    });
+  }
+  known.drop("model.name");
+  if (!facts.with(kMixers).empty()) known.drop_all(kMixers);
+  for (const auto& begin : {std::string("model."), kMixers}) {
+    for (const auto& [name, fact] : known.with(begin)) {
+      if (!facts.says(name)) facts.set(name, fact.text);
+    }
+  }
 }
 
 ImportedModel model_of(const Facts& facts) {

@@ -88,10 +88,10 @@ void read_fact(const std::string& text, std::optional<Value>& value) {
   }
 }
 
-/// Puts a model in the place of what facts have of theirs.
-void set_model(const ImportedModel& model, Facts& facts);
+/// Puts the facts of a model in the place of what others have of theirs.
+void set_model(const Facts& model, Facts& facts);
 /// Fills what facts lack of a model's shape with what this one says.
-void take_what_is_missing(ImportedModel known, Facts& facts);
+void take_what_is_missing(Facts known, Facts& facts);
 
 /// Counts the parameters where enough of the model's shape is known. Throws InputError when it
 /// contradicts itself.
@@ -104,8 +104,8 @@ struct SoftwareField {
 };
 std::vector<SoftwareField> software_fields(const Facts& job);
 
-/// Reads a `prequel/model/1` file. Throws InputError.
-ImportedModel imported_model(const Document& file);
+/// Reads the facts of a `prequel/model/1` file. Throws InputError.
+Facts imported_model(const Document& file);
 /// The `prequel/model/1` object. Throws InputError when what is said contradicts itself.
 std::string model_json(const ImportedModel& model, const std::string& origin);
 /// The `prequel/job/1` file of a completed job; `origin` names the files it was made from.

@@ -105,6 +105,7 @@ JobFields all_fields() {
       "maxtext.copies maxtext.inside maxtext.ranks maxtext.shards model_parallel "
       "optimizer_instances padded_vocab pipeline_units query_groups sharding_ranks shared_experts "
       "tasks tasks_per_node torchtitan.chunks torchtitan.layers_per_stage torchtitan.local_batch "
+      "train_batch_size train_micro_batch_size_per_gpu zero_optimization.stage "
       "torchtitan.micro_batch torchtitan.micro_batches torchtitan.replicate torchtitan.shard "
       "vocab_multiple",
       field_of<std::int64_t>(), fields);
@@ -112,14 +113,16 @@ JobFields all_fields() {
       "deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
       "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
       "mark.reinforced mark.shared_steps mark.sparse_core mark.stage_by_name mark.unpacked "
-      "mark.variables maxtext.open megatron_core narrowed_mlp offload_by_name pipelines "
+      "mark.variables maxtext.open megatron_core narrowed_mlp offload_by_name overlap_comm "
+      "pipelines "
       "recomputes_first_layers script shape_by_name yaml_config",
       field_of<bool>(), fields);
   add_fields(
       "accelerate_file batch_flag beside_word cluster deepspeed_config_file expert_layers "
-      "ffn_scale launch model_named overlap_word software torchtitan.family torchtitan.flavour "
+      "launch model_named overlap_word software torchtitan.family torchtitan.flavour "
       "yaml_config_file",
       field_of<std::string>(), fields);
+  add_fields("capacity_factor ffn_scale", field_of<double>(), fields);
   add_fields("config_precision moments.first moments.second", field_of<Precision>(), fields);
   fields.emplace("mark.flex_backend", field_of<Dispatcher>());
   fields.emplace("graphed", field_of<GraphedModule>());
@@ -289,8 +292,13 @@ std::string filled(std::string_view text, const Facts& job, std::size_t limit) {
 }
 
 bool is_number(std::string_view field) {
-  const JobField* const known = field_named(field);
+  const JobField* const known = settable_field(field);
   return known != nullptr && known->as_held == as_held<std::int64_t>;
+}
+
+bool is_switch(std::string_view field) {
+  const JobField* const known = field_named(field);
+  return known != nullptr && known->as_held == as_held<bool>;
 }
 
 std::string_view spoken(std::string_view field) {

@@ -45,6 +45,8 @@ std::string filled(std::string_view text, const Facts& job, std::size_t limit = 
 
 /// Tests whether a job has a whole number of that name.
 bool is_number(std::string_view field);
+/// Tests whether it has a switch of that name.
+bool is_switch(std::string_view field);
 
 /// Returns the name of a number for messages: `layers`, `devices of a node`.
 std::string_view spoken(std::string_view field);

@@ -191,6 +191,25 @@ void read_framework(const Document& file, const std::string& name, ForeignNames&
   file.finish();
 }
 
+namespace {
+
+LayerTypes read_layer_types(const Cursor& row) {
+  LayerTypes read;
+  read.list = text_at(row, "list");
+  const auto letters = row.find("letters");
+  read.letters = letters.has_value();
+  const auto depths = row.find("depths");
+  read.depths = depths && depths->boolean();
+  for (const Cursor& one : (letters ? *letters : row.at("types")).items()) {
+    std::vector<std::string> words = read_words(one);
+    words.resize(2);
+    read.types.push_back({std::move(words[0]), std::move(words[1])});
+  }
+  return read;
+}
+
+}  // namespace
+
 void read_families(const Document& file, ForeignNames& names) {
   const Cursor root = file.root();
   expect_schema(root, "prequel/families/1");
@@ -199,11 +218,14 @@ void read_families(const Document& file, ForeignNames& names) {
   read_texts(root, "refused", names.refused_families);
   for (const auto& [key, all] :
        {std::pair("size_keys", &names.size_keys), std::pair("model_keys", &names.model_keys),
-        std::pair("mixer_keys", &names.mixer_keys)}) {
+        std::pair("latent_keys", &names.latent_keys), std::pair("mixer_keys", &names.mixer_keys)}) {
     each_member(root, key, [&keys = *all](const std::string& name, const Cursor& list) {
       keys.emplace(name, read_words(list));
     });
   }
+  each_member(root, "layers", [&](const std::string& family, const Cursor& rows) {
+    for (const Cursor& row : rows.items()) names.layers[family].push_back(read_layer_types(row));
+  });
   read_rules_of(root, "rules", "family ", names.rules);
   file.finish();
 }

@@ -13,7 +13,6 @@
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
-#include "cli/import/settings/value_readers.hpp"
 #include "cli/import/shell/shell_state.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
@@ -34,8 +33,6 @@ bool takes_list(const ForeignNames& names, const std::string& flag) {
   return flag == "--spec" || names.lists.contains(with_dashes(flag));  // a module and a name in it
 }
 
-constexpr double kLeast = 1e-300;  // above 0
-constexpr double kMostReal = 1e300;
 constexpr std::string_view kBetweenWords = " ,[]()\"'";
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
@@ -173,56 +170,14 @@ class Arguments {
     return not_modelled(flag, value);
   }
 
-  bool note(const std::string& flag) {
-    job_.note(flag);
-    return true;
-  }
-  /// Slurm takes a range, too: at least that many.
-  bool nodes(const std::string& flag, const std::string& value) {
-    number(flag, value.substr(0, value.find('-', 1)), "plan.nodes");
-    return true;
-  }
-  bool capacity(const std::string& flag, const std::string& value) {
-    const auto factor = real(flag, value, kLeast, kMostReal, "is no positive number");
-    if (factor) job_.set("capacity_factor", fmt::format("{}", *factor));
-    return true;
-  }
-  bool ffn_scale(const std::string& flag, const std::string& value) {
-    if (real(flag, value, kLeast, 63.999, "is no number from 0 to 64"))
-      job_.set("ffn_scale", value);
-    return true;
-  }
-  bool optimizer_offload(const std::string& flag, const std::string& value) {
-    if (const auto share = fraction(flag, value)) {
-      (void)assign("plan.optimizer_offload", fmt::format("{}", *share), job_);
-    }
-    return true;
-  }
-  bool dropout(const std::string& flag, const std::string& value) {
-    return drops(flag, value, "model.dropout");
-  }
-  bool score_dropout(const std::string& flag, const std::string& value) {
-    return drops(flag, value, "model.attention_dropout");
-  }
   bool fsdp(const std::string& flag, const std::string& value) {
     if (!value.empty()) {
       fully_sharded(value);
     } else if (flag == "--fsdp") {
-      note("--use-fsdp");
+      job_.note("--use-fsdp");
     }
     return !value.empty() || flag == "--fsdp";
   }
-  /// ms-swift trains in it, too.
-  bool torch_dtype(const std::string& /*flag*/, const std::string& value) {
-    if (!job_.is_of("ms-swift")) return false;
-    take("--precision", value);
-    return true;
-  }
-  bool train_batch(const std::string& flag, const std::string& value) {
-    number(flag, value, flag);
-    return true;
-  }
-
   /// PyTorch's words for what is sharded and where, or their numbers.
   void fully_sharded(const std::string& value) {
     job_.set_flag("mark.fully_sharded");
@@ -332,27 +287,6 @@ class Arguments {
     }
   }
 
-  /// Returns a number from `least` to `most`; leaves out what is none.
-  std::optional<double> real(const std::string& flag, const std::string& value, double least,
-                             double most, const std::string& problem) {
-    const auto found = parse_number(value);
-    if (found && *found >= least && *found <= most) {
-      note(flag);
-      return found;
-    }
-    leave_out(flag, value, problem + "; predicted without it");
-    return std::nullopt;
-  }
-  std::optional<double> fraction(const std::string& flag, const std::string& value) {
-    return real(flag, value, 0, 1, "is no number from 0 to 1");
-  }
-
-  /// Notes whether a share is dropped at all.
-  bool drops(const std::string& flag, const std::string& value, const std::string& field) {
-    if (const auto share = fraction(flag, value)) job_.set_flag(field, *share > 0);
-    return true;
-  }
-
   /// Alone, or as Hugging Face's Trainer has it, with True or False.
   void turn(const std::string& flag, const Effect& effect, const std::string& value) {
     if (switches_off(value)) {
@@ -459,10 +393,12 @@ class Arguments {
     if (const std::size_t colon = value.find(':'); colon != std::string::npos) {
       return range(flag, value, colon, field);
     }
+    // Slurm takes `2-4`, too: at least that many.
+    const std::string least = flag == "--nodes" ? value.substr(0, value.find('-', 1)) : value;
     // Values that nobody set, in torchtitan's configurations and in Python's words.
     if (value == "-1" || value == "none" || value == "None" || value == "null") return;
-    const auto found = whole(value);
-    if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, value);
+    const auto found = whole(least);
+    if (!found || *found < 0 || *found > (1LL << 30)) return refuse_number(flag, least);
     const auto before = set_by_.find(field);
     if (const auto other = job_.value(field); before != set_by_.end() && other != *found) {
       job_.report.assumed.push_back(fmt::format("{} {}, which comes last, not {} {}", flag, *found,
@@ -481,17 +417,8 @@ class Arguments {
 };
 
 std::span<const Arguments::NamedReader> Arguments::readers() {
-  static constexpr NamedReader kValueReaders[] = {
-      {"nodes", &Arguments::nodes},
-      {"capacity", &Arguments::capacity},
-      {"ffn_scale", &Arguments::ffn_scale},
-      {"optimizer_offload", &Arguments::optimizer_offload},
-      {"dropout", &Arguments::dropout},
-      {"score_dropout", &Arguments::score_dropout},
-      {"fsdp", &Arguments::fsdp},
-      {"torch_dtype", &Arguments::torch_dtype},
-      {"train_batch", &Arguments::train_batch},
-      {"overrides", &Arguments::overrides}};
+  static constexpr NamedReader kValueReaders[] = {{"fsdp", &Arguments::fsdp},
+                                                  {"overrides", &Arguments::overrides}};
   return kValueReaders;
 }
 

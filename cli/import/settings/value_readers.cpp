@@ -1,4 +1,4 @@
-#include "cli/import/settings/value_readers.hpp"
+#include "cli/import/settings/megatron_arguments.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -174,21 +174,6 @@ bool linear_attention(Facts& job, const Words& words) {
   return true;
 }
 
-/// Megatron's `--experimental-attention-variant`.
-bool attention_variant(Facts& job, const Words& words) {
-  if (words.size() != 1) return false;
-  if (words.front() == "dsa") {
-    job.set(kMixers + "layer_types", R"(["sparse_attention"])");
-    return true;
-  }
-  const bool delta = words.front() == "gdn" || words.front() == "gated_delta_net";
-  if (delta && !job.says(kMixers + "layer_types")) {
-    job.set(kMixers + "layer_types",
-            R"(["linear_attention","linear_attention","linear_attention","full_attention"])");
-  }
-  return delta;
-}
-
 /// Readers of lists, by their names in data/import/; false where a word is not known.
 struct ListReader {
   std::string_view name;
@@ -197,7 +182,6 @@ struct ListReader {
 };
 constexpr ListReader kListReaders[] = {{"layers_pattern", layer_pattern},
                                        {"linear_attention", linear_attention},
-                                       {"attention_variant", attention_variant},
                                        {"window", window},
                                        {"window_of_every_second", window_of_every_second},
                                        {"layers_of_stages", layers_of_stages},
