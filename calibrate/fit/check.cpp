@@ -88,14 +88,6 @@ Seconds predict(const Cluster& cluster, const Measurement& point) {
   return collective_time(cluster, measured->op, group_of(*measured), measured->bytes);
 }
 
-Seconds predict(const CollectiveModel& node, const Measurement& point) {
-  const auto* measured = std::get_if<MeasuredCollective>(&point.what);
-  if (!measured) throw InputError("not a collective");
-  if (measured->nodes != 1) throw InputError("a collective across nodes");
-  const Levels levels{measured->ranks, measured->ranks, &node, {}, false};
-  return cheapest(measured->op, levels, measured->bytes).time();
-}
-
 Check check(const std::vector<Measurement>& points, const Predictor& predictor,
             const CheckOptions& options) {
   std::vector<Pair> pairs;

@@ -9,7 +9,6 @@
 #include "calibrate/readings/measurement.hpp"
 #include "calibrate/statistics/error_statistics.hpp"
 #include "hw/cluster.hpp"
-#include "hw/collectives/collective.hpp"
 #include "hw/device.hpp"
 
 namespace prequel {
@@ -21,8 +20,6 @@ Seconds predict(const Device& device, const Measurement& point);
 /// Collectives, and tokens on their way to experts; groups that span nodes take an equal share of
 /// each.
 Seconds predict(const Cluster& cluster, const Measurement& point);
-/// Collectives inside one node only.
-Seconds predict(const CollectiveModel& node, const Measurement& point);
 
 struct CheckGroup {
   std::string group;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
-#include <optional>
+#include <set>
 #include <tuple>
 
 #include "calibrate/fit/fit.hpp"
@@ -22,24 +22,17 @@ std::string head_counts(const Measurement& point) {
 
 /// With few sequence lengths the loss on short rows and the traffic stay what they are; else the
 /// starts do not depend on earlier fits.
-std::vector<Parameter> attention_parameters(const AttentionPass& start, bool many_lengths) {
+std::vector<FreeConstant<AttentionPass>> attention_constants(const AttentionPass& start,
+                                                             bool many_lengths) {
   constexpr double kFixed = 1e3;
   const double hold = many_lengths ? 0.02 : kFixed;
   const double saturation = many_lengths ? 300.0 : std::max(start.saturation_tokens, 1.0);
-  return {{"efficiency", 0.5, 0.05, 2.0},
-          {"saturation_tokens", saturation, 0.5, 5e3, hold},
-          {"launch_s", 1e-5, 5e-7, 1e-3, 0.02},
-          {"tail", 0.5, 0.005, 5.0, 0.02},
-          {"memory_fraction", many_lengths ? 0.5 : start.memory_fraction, 0.05, 2.0, hold}};
-}
-
-AttentionPass with_values(AttentionPass pass, const std::vector<double>& values) {
-  pass.efficiency = values[0];
-  pass.saturation_tokens = values[1];
-  pass.launch = {values[2]};
-  pass.tail = values[3];
-  pass.memory_fraction = values[4];
-  return pass;
+  const double traffic = many_lengths ? 0.5 : start.memory_fraction;
+  return {{{"efficiency", 0.5, 0.05, 2.0}, &AttentionPass::efficiency},
+          {{"saturation_tokens", saturation, 0.5, 5e3, hold}, &AttentionPass::saturation_tokens},
+          {{"launch_s", 1e-5, 5e-7, 1e-3, 0.02}, &AttentionPass::launch},
+          {{"tail", 0.5, 0.005, 5.0, 0.02}, &AttentionPass::tail},
+          {{"memory_fraction", traffic, 0.05, 2.0, hold}, &AttentionPass::memory_fraction}};
 }
 
 /// The sizes that constants are fitted for, besides the pass.
@@ -105,40 +98,35 @@ AttentionKernel& kernel_of(Device& device, const std::string& name) {
   return device.attention.back();
 }
 
+/// The times of attention by a kernel on the device.
+Predictor prices_of(const AttentionKernel& kernel, const Device& device) {
+  return [kernel, rates = rates_of(device)](const Measurement& point) {
+    return price(kernel, rates, std::get<MeasuredAttention>(point.what).attention);
+  };
+}
+
 FitReport fit_pass(AttentionKernel& kernel, const HeadSizes& sizes, bool backward,
-                   const std::vector<const Measurement*>& points, const FitOptions& options,
-                   const Device& device) {
+                   const Points& points, const FitOptions& options, const Device& device) {
   AttentionHeadSize& size = head_size(kernel, sizes);
   AttentionPass& pass = backward ? size.backward : size.forward;
-  std::map<std::int64_t, int> lengths;
+  std::set<std::int64_t> lengths;
   for (const Measurement* point : points) {
-    ++lengths[std::get<MeasuredAttention>(point->what).attention.seq];
+    lengths.insert(std::get<MeasuredAttention>(point->what).attention.seq);
   }
   const AttentionPass start = pass;
-  const std::string name = kernel.name;
-  const bool skips_masked = kernel.skips_masked;
-  const bool few = points.size() < kFewestAttentions;
-  const auto tried_with = [&](const std::vector<double>& values) {
-    if (!few) return with_values(start, values);
-    AttentionPass tried = start;
-    tried.efficiency = values[0];
-    return tried;
+  const auto prices = [&](const AttentionPass& tried) {
+    return prices_of({kernel.name,
+                      {},
+                      kernel.skips_masked,
+                      {{sizes.head_dim, sizes.value_dim, sizes.fp8, tried, tried}},
+                      {}},
+                     device);
   };
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
-    const AttentionPass tried = tried_with(values);
-    const AttentionKernel trial{
-        name, {}, skips_masked, {{sizes.head_dim, sizes.value_dim, sizes.fp8, tried, tried}}, {}};
-    return [trial, rates = rates_of(device)](const Measurement& point) {
-      return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
-    };
-  };
-  std::vector<Parameter> parameters = attention_parameters(start, lengths.size() >= kFewestLengths);
-  if (few) parameters.resize(1);
-  FitReport report =
-      fit_sample(fmt::format("{} {} {}", name, text(sizes), backward ? "backward" : "forward"),
-                 split_sample(points, head_counts, options), parameters, model_of, options);
-  if (few) report.warnings.push_back(rate_alone(points.size(), kFewestAttentions));
-  pass = tried_with(values_of(report));
+  FitReport report = fit_model(
+      fmt::format("{} {} {}", kernel.name, text(sizes), backward ? "backward" : "forward"),
+      split_sample(points, head_counts, options),
+      attention_constants(start, lengths.size() >= kFewestLengths), prices, options, pass,
+      kFewestAttentions);
   // Until backward passes are measured, they keep their efficiency relative to the forward one.
   if (!backward) {
     const double relative = size.backward.efficiency / start.efficiency;
@@ -150,40 +138,31 @@ FitReport fit_pass(AttentionKernel& kernel, const HeadSizes& sizes, bool backwar
   return report;
 }
 
-/// Launch, share of the memory's rate, time of a block, edge and, where both formats were measured,
-/// 8-bit blocks over 16-bit ones, which else stays as it is `known`.
-WindowedAttention window_of(const std::optional<WindowedAttention>& known,
-                            const std::vector<double>& values) {
-  WindowedAttention window{{values[0]}, values[1], {values[2]}, values[3]};
-  if (known) window.fp8_factor = known->fp8_factor;
-  if (values.size() > 4) window.fp8_factor = values[4];
-  return window;
-}
-
-/// Fits the cost of windowed forward passes beside the arithmetic, which stays as it is.
-FitReport fit_window(AttentionKernel& kernel, const std::vector<const Measurement*>& points,
-                     const FitOptions& options, const Device& device) {
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+/// Fits the cost of windowed forward passes beside the arithmetic, which stays as it is; 8-bit
+/// blocks over 16-bit ones only where both formats were measured.
+FitReport fit_window(AttentionKernel& kernel, const Points& points, const FitOptions& options,
+                     const Device& device) {
+  const auto prices = [&](const WindowedAttention& tried) {
     AttentionKernel trial = kernel;
-    trial.window = window_of(kernel.window, values);
-    return [trial, rates = rates_of(device)](const Measurement& point) {
-      return price(trial, rates, std::get<MeasuredAttention>(point.what).attention);
-    };
+    trial.window = tried;
+    return prices_of(trial, device);
   };
-  std::vector<Parameter> parameters{{"launch_s", 1.5e-5, 5e-7, 1e-3, 0.02},
-                                    {"memory_fraction", 0.7, 0.2, 1.0, 0.5},
-                                    {"block_s", 2e-6, 1e-9, 1e-4, 0.01},
-                                    {"edge", 2.0, 1e-3, 50.0, 0.01}};
+  std::vector<FreeConstant<WindowedAttention>> constants{
+      {{"launch_s", 1.5e-5, 5e-7, 1e-3, 0.02}, &WindowedAttention::launch},
+      {{"memory_fraction", 0.7, 0.2, 1.0, 0.5}, &WindowedAttention::memory_fraction},
+      {{"block_s", 2e-6, 1e-9, 1e-4, 0.01}, &WindowedAttention::block},
+      {{"edge", 2.0, 1e-3, 50.0, 0.01}, &WindowedAttention::edge}};
   const auto fp8 = std::ranges::count_if(points, [](const Measurement* point) {
     return is_quantized(std::get<MeasuredAttention>(point->what).attention.precision);
   });
   if (fp8 > 0 && static_cast<std::size_t>(fp8) < points.size()) {
-    parameters.push_back({"fp8_factor", 1.0, 0.2, 5.0, 0.05});
+    constants.push_back({{"fp8_factor", 1.0, 0.2, 5.0, 0.05}, &WindowedAttention::fp8_factor});
   }
+  WindowedAttention window = kernel.window.value_or(WindowedAttention{});
   FitReport report =
-      fit_sample(kernel.name + " window forward", split_sample(points, head_counts, options),
-                 parameters, model_of, options);
-  kernel.window = window_of(kernel.window, values_of(report));
+      fit_model(kernel.name + " window forward", split_sample(points, head_counts, options),
+                constants, prices, options, window);
+  kernel.window = window;
   return report;
 }
 
@@ -191,7 +170,6 @@ FitReport fit_window(AttentionKernel& kernel, const std::vector<const Measuremen
 
 std::vector<FitReport> fit_attention(const std::vector<Measurement>& points,
                                      const FitOptions& options, Device& device) {
-  using Points = std::vector<const Measurement*>;
   // By the kernel as the device knows it, which tables may call by several names.
   std::map<std::tuple<std::string, HeadSizes, bool>, Points> groups;  // forward before backward
   std::map<std::string, Points> windowed;

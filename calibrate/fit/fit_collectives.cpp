@@ -27,8 +27,6 @@ constexpr double kFewestSamples = 2;
 /// need not go round the ring that its reduction goes.
 constexpr double kOwnConstants = 1.15;
 
-using Points = std::vector<const Measurement*>;
-
 const MeasuredCollective& collective(const Measurement& point) {
   return std::get<MeasuredCollective>(point.what);
 }
@@ -42,28 +40,38 @@ Points where(const Points& points, const std::function<bool(const MeasuredCollec
 }
 
 /// Steps and the part that a rank keeps show only between groups of different size.
-std::vector<Parameter> link_parameters(bool many_sizes) {
-  std::vector<Parameter> parameters{
-      {"latency_s", 8e-6, 1e-7, 1.0, 0.02},
-      {"bandwidth", 1e11, 1e6, 2e12},
-      {"fill_s", 1e-5, 1e-8, 1.0, 0.02},
+std::vector<FreeConstant<LinkModel>> link_constants(bool many_sizes) {
+  std::vector<FreeConstant<LinkModel>> constants{
+      {{"latency_s", 8e-6, 1e-7, 1.0, 0.02}, &LinkModel::latency},
+      {{"bandwidth", 1e11, 1e6, 2e12}, &LinkModel::bandwidth},
+      {{"fill_s", 1e-5, 1e-8, 1.0, 0.02}, &LinkModel::fill},
   };
-  if (!many_sizes) return parameters;
-  parameters.push_back({"step_s", 1e-6, 1e-9, 1e-3, 0.02});
-  parameters.push_back({"local_bandwidth", 6e11, 1e9, 2e13, 0.05});
-  return parameters;
+  if (!many_sizes) return constants;
+  constants.push_back({{"step_s", 1e-6, 1e-9, 1e-3, 0.02}, &LinkModel::step});
+  constants.push_back({{"local_bandwidth", 6e11, 1e9, 2e13, 0.05}, &LinkModel::local_bandwidth});
+  return constants;
 }
 
-LinkModel with_values(const std::vector<double>& values, bool many_sizes) {
-  LinkModel link;
-  link.latency = {values[0]};
-  link.bandwidth = {values[1]};
-  link.fill = {values[2]};
+/// Steps show only between groups of different size.
+std::vector<FreeConstant<NetworkModel>> network_constants(bool many_sizes) {
+  const auto of_link = [](Seconds LinkModel::*member) {
+    return [member](NetworkModel& network, double value) { network.link.*member = {value}; };
+  };
+  std::vector<FreeConstant<NetworkModel>> constants{
+      {{"efficiency", 0.8, 0.005, 1.0}, &NetworkModel::efficiency},
+      {{"latency_s", 2e-5, 1e-7, 1.0, 0.02}, of_link(&LinkModel::latency)},
+      {{"fill_s", 1e-5, 1e-9, 1.0, 0.02}, of_link(&LinkModel::fill)},
+  };
   if (many_sizes) {
-    link.step = {values[3]};
-    link.local_bandwidth = {values[4]};
+    constants.push_back({{"step_latency_s", 4e-6, 1e-9, 1e-2, 0.02}, of_link(&LinkModel::step)});
   }
-  return link;
+  return constants;
+}
+
+bool has_many_sizes(const Points& points) {
+  return std::ranges::any_of(points, [&](const Measurement* point) {
+    return collective(*point).ranks != collective(*points.front()).ranks;
+  });
 }
 
 /// Returns the time of a ring, or of an algorithm without steps.
@@ -74,17 +82,12 @@ Seconds link_time(const LinkModel& link, const MeasuredCollective& what) {
 
 std::pair<FitReport, LinkModel> fit_link(const std::string& what, const Points& points,
                                          const FitOptions& options) {
-  const int ranks = collective(*points.front()).ranks;
-  const bool many_sizes = std::any_of(points.begin(), points.end(), [ranks](const auto* point) {
-    return collective(*point).ranks != ranks;
-  });
-  const auto model_of = [many_sizes](const std::vector<double>& values) -> Predictor {
-    const LinkModel link = with_values(values, many_sizes);
+  const auto prices = [](const LinkModel& link) {
     return [link](const Measurement& point) { return link_time(link, collective(point)); };
   };
-  FitReport report = fit_sample(what, split_sample(points, message_size, options),
-                                link_parameters(many_sizes), model_of, options);
-  const LinkModel link = with_values(values_of(report), many_sizes);
+  LinkModel link;
+  FitReport report = fit_model(what, split_sample(points, message_size, options),
+                               link_constants(has_many_sizes(points)), prices, options, link);
   return {std::move(report), link};
 }
 
@@ -172,14 +175,10 @@ void add_own_constants(const Points& rings, const FitOptions& options, Collectiv
 
 std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
                                        const FitOptions& options, CollectiveModel& node) {
-  Points all;
+  Points all = points_of<MeasuredCollective>(
+      points, [](const MeasuredCollective& what) { return what.nodes == 1 && what.ranks > 1; });
   int most = 0;
-  for (const Measurement& point : points) {
-    const auto* measured = std::get_if<MeasuredCollective>(&point.what);
-    if (!measured || measured->nodes != 1 || measured->ranks < 2) continue;
-    all.push_back(&point);
-    most = std::max(most, measured->ranks);
-  }
+  for (const Measurement* point : all) most = std::max(most, collective(*point).ranks);
   keep_most_groups(all);
   const std::size_t unsteady = drop_unsteady(all);
   const auto in_switch = [most](const MeasuredCollective& what) {
@@ -221,6 +220,20 @@ std::vector<FitReport> fit_collectives(const std::vector<Measurement>& points,
         fmt::format("{} points left out: their samples scatter, or there is one alone", unsteady));
   }
   return reports;
+}
+
+std::vector<FitReport> fit_network(const std::vector<Measurement>& points,
+                                   const FitOptions& options, Cluster& cluster) {
+  const Points across = points_of<MeasuredCollective>(
+      points, [](const MeasuredCollective& what) { return what.nodes > 1; });
+  if (across.size() < kFewestCollectives) return {};
+  const auto prices = [&cluster](const NetworkModel& network) {
+    Cluster trial = cluster;
+    trial.network = network;
+    return [trial](const Measurement& point) { return predict(trial, point); };
+  };
+  return {fit_model("network", split_sample(across, message_size, options),
+                    network_constants(has_many_sizes(across)), prices, options, cluster.network)};
 }
 
 }  // namespace prequel

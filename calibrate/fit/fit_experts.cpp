@@ -47,7 +47,7 @@ StreamModel& stream_model(Device& device, StreamKind kind) {
 
 /// How much faster than single products the tiles of layers in these formats may become: to their
 /// peak.
-double most_efficiency(const Device& device, const std::vector<const Measurement*>& layers) {
+double most_efficiency(const Device& device, const Points& layers) {
   double most = 0.0;
   for (const Measurement* layer : layers) {
     const auto& own = device.gemm_formats[static_cast<std::size_t>(experts_of(*layer)->precision)];
@@ -61,21 +61,25 @@ double most_efficiency(const Device& device, const std::vector<const Measurement
 /// apart.
 constexpr double kLikeSingle = 0.3;
 
-/// Launches and rates; the last, of casts to blocks, may be left out.
-Device with_values(Device device, const std::vector<double>& values) {
-  device.grouped = {{values[0]}, {values[1]}, values[2], values[3], values[4], values[5]};
-  stream_model(device, StreamKind::permute) = {{values[6]}, {}, 1.0, values[7]};
-  if (values.size() > 8) {
-    stream_model(device, StreamKind::quantize_block).memory_fraction = values[8];
-  }
-  return device;
+using FreeOfDevice = FreeConstant<Device>;
+
+template <class Value>
+auto of_grouped(Value GroupedModel::*member) {
+  return [member](Device& device, double value) { device.grouped.*member = Value{value}; };
+}
+
+template <class Value>
+auto of_stream(StreamKind kind, Value StreamModel::*member) {
+  return [kind, member](Device& device, double value) {
+    stream_model(device, kind).*member = Value{value};
+  };
 }
 
 }  // namespace
 
 std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device) {
-  std::vector<const Measurement*> layers;
+  Points layers;
   for (const Measurement& point : points) {
     if (experts_of(point)) layers.push_back(&point);
   }
@@ -92,30 +96,38 @@ std::vector<FitReport> fit_experts(const std::vector<Measurement>& points,
                (!experts_of(point) && runs(point, StreamKind::quantize_block));
       });
   const bool by_group = any([](const auto& point) { return !experts_of(point)->one_launch; });
-  const StreamModel permute = stream_model(device, StreamKind::permute);
-  const GroupedModel start = device.grouped;
-  std::vector<Parameter> parameters{
-      held("launch_s", std::max(start.launch.value, 1e-7)),
-      by_group ? Parameter{"group_launch_s", 4e-6, 1e-7, 5e-5, 0.05}
-               : held("group_launch_s", std::max(start.group_launch.value, 1e-7)),
-      {"efficiency", 0.95, 0.15, most_efficiency(device, layers)},
-      {"memory_fraction", 0.8, 0.2, 1.0},
-      {"l2_factor", 1.0, 0.2, 5.0, kLikeSingle},
-      {"tile_overhead_factor", 1.0, 0.05, 5.0, kLikeSingle},
-      permuted ? Parameter{"permute launch_s", 8e-6, 1e-6, 5e-5, 0.02}
-               : held("permute launch_s", permute.launch.value),
-      permuted ? Parameter{"permute memory_fraction", 0.5, 0.05, 2.0, 0.02}
-               : held("permute memory_fraction", permute.memory_fraction)};
-  if (casts) parameters.push_back({"quantize_block memory_fraction", 0.5, 0.05, 2.0, 0.02});
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
-    return [trial = with_values(device, values)](const Measurement& point) {
-      return predict(trial, point);
-    };
+  Device tried = device;
+  StreamModel& permute = stream_model(tried, StreamKind::permute);
+  permute = {permute.launch, {}, 1.0, permute.memory_fraction};
+  const GroupedModel& start = device.grouped;
+  std::vector<FreeOfDevice> free{
+      {held("launch_s", std::max(start.launch.value, 1e-7)), of_grouped(&GroupedModel::launch)},
+      {by_group ? Parameter{"group_launch_s", 4e-6, 1e-7, 5e-5, 0.05}
+                : held("group_launch_s", std::max(start.group_launch.value, 1e-7)),
+       of_grouped(&GroupedModel::group_launch)},
+      {{"efficiency", 0.95, 0.15, most_efficiency(device, layers)},
+       of_grouped(&GroupedModel::efficiency)},
+      {{"memory_fraction", 0.8, 0.2, 1.0}, of_grouped(&GroupedModel::memory_fraction)},
+      {{"l2_factor", 1.0, 0.2, 5.0, kLikeSingle}, of_grouped(&GroupedModel::l2_factor)},
+      {{"tile_overhead_factor", 1.0, 0.05, 5.0, kLikeSingle},
+       of_grouped(&GroupedModel::tile_overhead_factor)},
+      {permuted ? Parameter{"permute launch_s", 8e-6, 1e-6, 5e-5, 0.02}
+                : held("permute launch_s", permute.launch.value),
+       of_stream(StreamKind::permute, &StreamModel::launch)},
+      {permuted ? Parameter{"permute memory_fraction", 0.5, 0.05, 2.0, 0.02}
+                : held("permute memory_fraction", permute.memory_fraction),
+       of_stream(StreamKind::permute, &StreamModel::memory_fraction)}};
+  if (casts) {
+    free.push_back({{"quantize_block memory_fraction", 0.5, 0.05, 2.0, 0.02},
+                    of_stream(StreamKind::quantize_block, &StreamModel::memory_fraction)});
+  }
+  const auto prices = [](const Device& trial) {
+    return [trial](const Measurement& point) { return predict(trial, point); };
   };
   const FitReport report =
-      fit_sample("grouped_gemm", split_sample(layers, expert_weight_shape, options), parameters,
-                 model_of, options);
-  device = with_values(device, values_of(report));
+      fit_model("grouped_gemm", split_sample(layers, expert_weight_shape, options), free, prices,
+                options, tried);
+  device = std::move(tried);
   device.errors.grouped = stated_error(report);
   return {report};
 }

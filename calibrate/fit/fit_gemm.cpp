@@ -56,36 +56,25 @@ double usual_quality(const GemmTile& tile) {
 
 /// Starts do not depend on earlier fits, so that the same command makes the same file; bounds are
 /// what is physical. A cache feeds about one byte for 64 FLOP of the peak.
-std::vector<Parameter> gemm_parameters(const TiledGemm& model, double peak) {
+std::vector<FreeConstant<TiledGemm>> gemm_constants(const TiledGemm& model, double peak) {
   const double l2_rate = peak / 64.0;
-  std::vector<Parameter> parameters{
-      {"efficiency", 0.9, 0.2, 1.0},
-      {"launch_s", 2.5e-6, 2e-7, 2e-5},
-      {"tile_overhead_s", 2.5e-6, 2e-7, 2e-5},
-      {"tail", 0.8, 0.01, 1.0},
-      {"l2_rate", l2_rate, l2_rate / 5.0, l2_rate * 5.0},
-      {"memory_fraction", 0.8, 0.3, 0.97},
-      {"split_s", 4e-6, 5e-7, 2e-5},
-      {"droop", 0.05, 0.005, 0.3},
+  std::vector<FreeConstant<TiledGemm>> constants{
+      {{"efficiency", 0.9, 0.2, 1.0}, &TiledGemm::efficiency},
+      {{"launch_s", 2.5e-6, 2e-7, 2e-5}, &TiledGemm::launch},
+      {{"tile_overhead_s", 2.5e-6, 2e-7, 2e-5}, &TiledGemm::tile_overhead},
+      {{"tail", 0.8, 0.01, 1.0}, &TiledGemm::tail},
+      {{"l2_rate", l2_rate, l2_rate / 5.0, l2_rate * 5.0}, &TiledGemm::l2_rate},
+      {{"memory_fraction", 0.8, 0.3, 0.97}, &TiledGemm::memory_fraction},
+      {{"split_s", 4e-6, 5e-7, 2e-5}, &TiledGemm::split},
+      {{"droop", 0.05, 0.005, 0.3}, &TiledGemm::droop},
   };
-  for (const GemmTile& tile : model.tiles) {
-    parameters.push_back(
-        {fmt::format("quality of {}x{}", tile.m, tile.n), usual_quality(tile), 0.4, 1.05, 1.0});
+  for (std::size_t i = 0; i < model.tiles.size(); ++i) {
+    const GemmTile& tile = model.tiles[i];
+    constants.push_back(
+        {{fmt::format("quality of {}x{}", tile.m, tile.n), usual_quality(tile), 0.4, 1.05, 1.0},
+         [i](TiledGemm& tried, double value) { tried.tiles[i].quality = value; }});
   }
-  return parameters;
-}
-
-TiledGemm with_values(TiledGemm model, const std::vector<double>& values) {
-  model.efficiency = values[0];
-  model.launch = {values[1]};
-  model.tile_overhead = {values[2]};
-  model.tail = values[3];
-  model.l2_rate = {values[4]};
-  model.memory_fraction = values[5];
-  model.split = {values[6]};
-  model.droop = values[7];
-  for (std::size_t i = 0; i < model.tiles.size(); ++i) model.tiles[i].quality = values[8 + i];
-  return model;
+  return constants;
 }
 
 /// Median of measured / priced over the products that `keep` chooses; nothing if they are few.
@@ -123,23 +112,21 @@ void fit_ratios(const std::vector<Measurement>& points, Device& device, TiledGem
 /// One rate and one launch for all shapes, small ones included: processors without tensor cores.
 std::vector<FitReport> fit_flat(const std::vector<Measurement>& points, const FitOptions& options,
                                 Device& device) {
-  std::vector<const Measurement*> products;
-  for (const Measurement& point : points) {
-    const auto* gemm = std::get_if<Gemm>(&point.what);
-    if (gemm && gemm->pass == GemmPass::forward && gemm->batch == 1) products.push_back(&point);
-  }
+  const Points products = points_of<Gemm>(
+      points, [](const Gemm& gemm) { return gemm.pass == GemmPass::forward && gemm.batch == 1; });
   if (products.size() < kFewestProducts) return {};
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+  const auto prices = [&](const FlatGemm& flat) {
     Device trial = device;
-    trial.gemm = FlatGemm{values[0], {values[1]}};
+    trial.gemm = flat;
     return [trial](const Measurement& point) { return price(trial, std::get<Gemm>(point.what)); };
   };
-  const std::vector<Parameter> parameters{{"efficiency", 0.5, 1e-4, 1.0},
-                                          {"launch_s", 1e-5, 1e-7, 1e-3, 0.05}};
-  const FitReport report = fit_sample("gemm", split_sample(products, product_weight_shape, options),
-                                      parameters, model_of, options);
-  const std::vector<double> values = values_of(report);
-  device.gemm = FlatGemm{values[0], {values[1]}};
+  FlatGemm flat;
+  const FitReport report =
+      fit_model<FlatGemm>("gemm", split_sample(products, product_weight_shape, options),
+                          {{{"efficiency", 0.5, 1e-4, 1.0}, &FlatGemm::efficiency},
+                           {{"launch_s", 1e-5, 1e-7, 1e-3, 0.05}, &FlatGemm::launch}},
+                          prices, options, flat);
+  device.gemm = flat;
   device.errors.gemm = stated_error(report);
   return {report};
 }
@@ -156,7 +143,7 @@ GemmModel& model_of(Device& device, Precision precision) {
 std::optional<FitReport> fit_tiles(const std::string& what, Precision precision,
                                    const std::vector<Measurement>& points,
                                    const FitOptions& options, Device& device) {
-  std::vector<const Measurement*> products;
+  Points products;
   for (const Measurement& point : points) {
     const Gemm* gemm = product_of(point);
     const bool wanted =
@@ -169,27 +156,16 @@ std::optional<FitReport> fit_tiles(const std::string& what, Precision precision,
   }
   const bool few = products.size() < kFewestProducts;
   if (few && (!options.same_device || products.size() < kFewestForRate)) return std::nullopt;
-  GemmModel& model = model_of(device, precision);
-  const TiledGemm start = std::get<TiledGemm>(model);
+  TiledGemm& model = std::get<TiledGemm>(model_of(device, precision));
   const DeviceRates rates{device.peak(precision), device.compute_units, device.memory_rate};
-  const auto tried = [&](const std::vector<double>& values) {
-    if (!few) return with_values(start, values);
-    TiledGemm trial = start;
-    trial.efficiency = values[0];
-    return trial;
-  };
-  const auto predictor_of = [&](const std::vector<double>& values) -> Predictor {
-    return [&, trial = GemmModel(tried(values))](const Measurement& point) {
+  const auto prices = [&](const TiledGemm& tried) {
+    return [&, trial = GemmModel(tried)](const Measurement& point) {
       return price(trial, rates, *product_of(point)) + casts_of(device, point);
     };
   };
-  std::vector<Parameter> parameters = gemm_parameters(start, rates.peak.value);
-  if (few) parameters.resize(1);
-  FitReport report = fit_sample(what, split_sample(products, product_weight_shape, options),
-                                parameters, predictor_of, options);
-  if (few) report.warnings.push_back(rate_alone(products.size(), kFewestProducts));
-  model = tried(values_of(report));
-  return report;
+  return fit_model(what, split_sample(products, product_weight_shape, options),
+                   gemm_constants(model, rates.peak.value), prices, options, model,
+                   kFewestProducts);
 }
 
 }  // namespace

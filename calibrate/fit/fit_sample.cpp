@@ -99,7 +99,7 @@ std::string groups_text(const CollectiveGroups& groups) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-FitSample split_sample(const std::vector<const Measurement*>& points,
+FitSample split_sample(const Points& points,
                        const std::function<std::string(const Measurement&)>& shape,
                        const FitOptions& options) {
   std::set<std::string> sorted;

@@ -25,119 +25,86 @@ std::string row_width(const Measurement& point) {
 }
 
 /// The cached rate is searched as a multiple of the memory's, so that it cannot fall below it.
-std::vector<Parameter> stream_parameters(bool by_rows, bool in_waves) {
-  std::vector<Parameter> parameters{
-      {"launch_s", 2e-6, 2e-7, 2e-5},
-      {"memory_fraction", 0.6, 0.002, 1.1},
-      {"cached over memory rate", 1.3, 1.0, 8.0, 0.05},
-      {"cached_bytes", 1.5e7, 5e5, 6e7, 0.05},
+std::vector<FreeConstant<StreamModel>> stream_constants(bool by_rows, bool in_waves) {
+  std::vector<FreeConstant<StreamModel>> constants{
+      {{"launch_s", 2e-6, 2e-7, 2e-5}, &StreamModel::launch},
+      {{"memory_fraction", 0.6, 0.002, 1.1}, &StreamModel::memory_fraction},
+      {{"cached over memory rate", 1.3, 1.0, 8.0, 0.05},
+       [](StreamModel& model, double value) {
+         model.cached_fraction = model.memory_fraction * value;
+       }},
+      {{"cached_bytes", 1.5e7, 5e5, 6e7, 0.05}, &StreamModel::cached},
   };
   if (by_rows) {
-    parameters.push_back({"row_overhead_bytes", 5e2, 1.0, 2e4, 0.02});
-    parameters.push_back({"row_rate", 1e10, 1e9, 1e13, 0.02});
+    constants.push_back({{"row_overhead_bytes", 5e2, 1.0, 2e4, 0.02}, &StreamModel::row_overhead});
+    constants.push_back({{"row_rate", 1e10, 1e9, 1e13, 0.02}, &StreamModel::row_rate});
   }
-  if (in_waves) parameters.push_back({"last_wave", 0.5, 0.01, 1.0, 0.02});
-  return parameters;
+  if (in_waves) {
+    constants.push_back({{"last_wave", 0.5, 0.01, 1.0, 0.02}, &StreamModel::last_wave});
+  }
+  return constants;
 }
 
-StreamModel with_values(const std::vector<double>& values, double rows_per_unit) {
-  StreamModel model;
-  model.launch = {values[0]};
-  model.memory_fraction = values[1];
-  model.cached_fraction = values[1] * values[2];
-  model.cached = {values[3]};
-  if (values.size() > 5) {
-    model.row_overhead = {values[4]};
-    model.row_rate = {values[5]};
-  }
-  if (values.size() > 6) {
-    model.rows_per_unit = rows_per_unit;
-    model.last_wave = values[6];
-  }
-  return model;
-}
-
-/// One form of the model, and how it meets the points.
-struct FittedKind {
-  StreamModel model;
-  FitReport report;
-};
-
-FittedKind fit_form(StreamKind kind, const FitSample& sample, bool by_rows, double rows_per_unit,
-                    const FitOptions& options, const Device& device) {
-  const std::vector<Parameter> parameters = stream_parameters(by_rows, rows_per_unit > 0.0);
-  const auto constants = static_cast<std::ptrdiff_t>(parameters.size());
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
+/// Fits these constants of a model of the kind.
+FitReport fit_stream(StreamKind kind, const FitSample& sample,
+                     const std::vector<FreeConstant<StreamModel>>& constants,
+                     const FitOptions& options, const Device& device, StreamModel& model,
+                     std::size_t needed = 0) {
+  const auto prices = [&](const StreamModel& tried) {
     Device trial;
     trial.memory_rate = device.memory_rate;
     trial.compute_units = device.compute_units;
-    trial.streams.fill(with_values({values.begin(), values.begin() + constants}, rows_per_unit));
+    trial.streams.fill(tried);
     return [trial](const Measurement& point) { return predict(trial, point); };
   };
-  FittedKind fitted;
-  fitted.report = fit_sample(std::string(name(kind)), sample, parameters, model_of, options);
-  fitted.model = with_values(values_of(fitted.report), rows_per_unit);
-  return fitted;
+  return fit_model(std::string(name(kind)), sample, constants, prices, options, model, needed);
 }
 
 /// The simplest form that meets the points: bytes alone, with rows, with waves of rows. How many
 /// rows a compute unit holds is not known of a measured kernel: the count that fits best is taken.
-FitReport fit_kind(StreamKind kind, const std::vector<const Measurement*>& points,
-                   const FitOptions& options, Device& device) {
-  const bool by_rows = std::all_of(points.begin(), points.end(), [](const Measurement* point) {
+FitReport fit_kind(StreamKind kind, const Points& points, const FitOptions& options,
+                   Device& device) {
+  const bool by_rows = std::ranges::all_of(points, [](const Measurement* point) {
     return std::get<MeasuredStream>(point->what).stream.rows > 0.0;
   });
   const FitSample sample = split_sample(points, row_width, options);
-  FittedKind best = fit_form(kind, sample, false, 0.0, options, device);
+  StreamModel best;
+  FitReport report =
+      fit_stream(kind, sample, stream_constants(false, false), options, device, best);
   const auto try_form = [&](double rows_per_unit) {
-    FittedKind form = fit_form(kind, sample, true, rows_per_unit, options, device);
-    const auto added = static_cast<double>(form.report.constants.size()) -
-                       static_cast<double>(best.report.constants.size());
+    StreamModel form;
+    form.rows_per_unit = rows_per_unit;
+    FitReport tried = fit_stream(kind, sample, stream_constants(true, rows_per_unit > 0.0), options,
+                                 device, form);
+    const auto added =
+        static_cast<double>(tried.constants.size()) - static_cast<double>(report.constants.size());
     const double share = std::pow(kConstantPays, added);
-    if (rows_per_unit > 0.0 && form.report.constants.back().relative_error > kWavesKnown) return;
-    if (form.report.errors.mape < share * best.report.errors.mape) best = std::move(form);
+    if (rows_per_unit > 0.0 && tried.constants.back().relative_error > kWavesKnown) return;
+    if (tried.errors.mape >= share * report.errors.mape) return;
+    report = std::move(tried);
+    best = form;
   };
   const bool enough = by_rows && points.size() >= kFewestPointsByRows;
   if (enough) try_form(0.0);
   if (enough && device.compute_units > 0.0) {
     for (const double rows_per_unit : {1.0, 2.0}) try_form(rows_per_unit);
   }
-  device.streams[static_cast<std::size_t>(kind)] = best.model;
-  return best.report;
-}
-
-/// The share of the memory's rate alone, of what is cached, too.
-FitReport fit_rate(StreamKind kind, const std::vector<const Measurement*>& points,
-                   const FitOptions& options, Device& device) {
-  StreamModel& model = device.streams[static_cast<std::size_t>(kind)];
-  const auto tried = [start = model](double fraction) {
-    StreamModel trial = start;
-    trial.memory_fraction = fraction;
-    trial.cached_fraction *= fraction / start.memory_fraction;
-    return trial;
-  };
-  const auto model_of = [&](const std::vector<double>& values) -> Predictor {
-    Device trial;
-    trial.memory_rate = device.memory_rate;
-    trial.compute_units = device.compute_units;
-    trial.streams.fill(tried(values[0]));
-    return [trial](const Measurement& point) { return predict(trial, point); };
-  };
-  FitReport report =
-      fit_sample(std::string(name(kind)), split_sample(points, row_width, options),
-                 {{"memory_fraction", model.memory_fraction, 0.002, 1.1}}, model_of, options);
-  report.warnings.push_back(rate_alone(points.size(), kFewestStreams));
-  model = tried(values_of(report)[0]);
+  device.streams[static_cast<std::size_t>(kind)] = best;
   return report;
 }
 
-std::vector<const Measurement*> points_of(const std::vector<Measurement>& points, StreamKind kind) {
-  std::vector<const Measurement*> chosen;
-  for (const Measurement& point : points) {
-    const auto* measured = std::get_if<MeasuredStream>(&point.what);
-    if (measured && measured->stream.kind == kind) chosen.push_back(&point);
-  }
-  return chosen;
+/// The share of the memory's rate alone, of what is cached, too.
+FitReport fit_rate(StreamKind kind, const Points& points, const FitOptions& options,
+                   Device& device) {
+  StreamModel& model = device.streams[static_cast<std::size_t>(kind)];
+  const FreeConstant<StreamModel> rate{
+      {"memory_fraction", model.memory_fraction, 0.002, 1.1},
+      [start = model.memory_fraction](StreamModel& tried, double fraction) {
+        tried.memory_fraction = fraction;
+        tried.cached_fraction *= fraction / start;
+      }};
+  return fit_stream(kind, split_sample(points, row_width, options), {rate}, options, device, model,
+                    kFewestStreams);
 }
 
 }  // namespace
@@ -147,7 +114,8 @@ std::vector<FitReport> fit_streams(const std::vector<Measurement>& points,
   std::vector<FitReport> reports;
   for (std::size_t i = 0; i < kStreamKinds; ++i) {
     const auto kind = static_cast<StreamKind>(i);
-    const std::vector<const Measurement*> of_kind = points_of(points, kind);
+    const Points of_kind = points_of<MeasuredStream>(
+        points, [kind](const MeasuredStream& what) { return what.stream.kind == kind; });
     if (of_kind.size() >= kFewestStreams) {
       reports.push_back(fit_kind(kind, of_kind, options, device));
     } else if (options.same_device && !of_kind.empty()) {

@@ -75,11 +75,19 @@ class Backend {
   [[nodiscard]] virtual bool is_first() const { return true; }
 };
 
+/// The machine as a measurement file names it: host, processor, cores, clock and its governor,
+/// load, kernel and date. Facts that the machine does not tell are left out.
+std::map<std::string, std::string> host_context();
+
+/// "cpu", "mpi", "cuda", "nccl", "hip" or "rccl". Throws DeviceError, which says what to install,
+/// for one that was not found when the program was built, InputError for another name.
+std::unique_ptr<Backend> make_backend(const std::string& name, const Clock& clock);
+
 /// Those that this program was built with are there. A program is built for CUDA or for HIP. GPUs
 /// are timed by their own events; `clock` times the host's launches and ends the wait for a device
 /// that hangs.
-std::unique_ptr<Backend> make_cpu_backend();
-std::unique_ptr<Backend> make_mpi_backend();
+std::unique_ptr<Backend> make_cpu_backend(const Clock& clock);
+std::unique_ptr<Backend> make_mpi_backend(const Clock& clock);
 std::unique_ptr<Backend> make_gpu_backend(const Clock& clock);
 std::unique_ptr<Backend> make_nccl_backend(const Clock& clock);
 

@@ -1,4 +1,4 @@
-#include "calibrate/measure/backends.hpp"
+#include "calibrate/measure/backend.hpp"
 
 #include <fmt/format.h>
 
@@ -8,51 +8,42 @@
 namespace prequel {
 namespace {
 
-using Maker = std::unique_ptr<Backend> (*)(const Clock& clock);
-
-#ifdef PREQUEL_HAS_OPENBLAS
-constexpr Maker kCpu = [](const Clock&) { return make_cpu_backend(); };
-#else
-constexpr Maker kCpu = nullptr;
-#endif
-#ifdef PREQUEL_HAS_MPI
-constexpr Maker kMpi = [](const Clock&) { return make_mpi_backend(); };
-#else
-constexpr Maker kMpi = nullptr;
-#endif
-#ifdef PREQUEL_HAS_CUDA
-constexpr Maker kCuda = make_gpu_backend;
-#else
-constexpr Maker kCuda = nullptr;
-#endif
-#ifdef PREQUEL_HAS_NCCL
-constexpr Maker kNccl = make_nccl_backend;
-#else
-constexpr Maker kNccl = nullptr;
-#endif
-#ifdef PREQUEL_HAS_HIP
-constexpr Maker kHip = make_gpu_backend;
-#else
-constexpr Maker kHip = nullptr;
-#endif
-#ifdef PREQUEL_HAS_RCCL
-constexpr Maker kRccl = make_nccl_backend;
-#else
-constexpr Maker kRccl = nullptr;
-#endif
-
 struct Known {
   const char* name;
-  Maker make;  ///< null: this program was built without it
   const char* needs;
+  std::unique_ptr<Backend> (*make)(const Clock& clock){};  ///< null: built without it
 };
 constexpr Known kBackends[] = {
-    {"cpu", kCpu, "OpenBLAS (Debian: libopenblas-dev)"},
-    {"mpi", kMpi, "MPI (Debian: libopenmpi-dev openmpi-bin)"},
-    {"cuda", kCuda, "the CUDA toolkit, 12 or later"},
-    {"nccl", kNccl, "the CUDA toolkit and NCCL 2.18 or later"},
-    {"hip", kHip, "ROCm, 6.3 or later"},
-    {"rccl", kRccl, "ROCm, 6.3 or later, and its RCCL"},
+    {"cpu", "OpenBLAS (Debian: libopenblas-dev)",
+#ifdef PREQUEL_HAS_OPENBLAS
+     make_cpu_backend
+#endif
+    },
+    {"mpi", "MPI (Debian: libopenmpi-dev openmpi-bin)",
+#ifdef PREQUEL_HAS_MPI
+     make_mpi_backend
+#endif
+    },
+    {"cuda", "the CUDA toolkit, 12 or later",
+#ifdef PREQUEL_HAS_CUDA
+     make_gpu_backend
+#endif
+    },
+    {"nccl", "the CUDA toolkit and NCCL 2.18 or later",
+#ifdef PREQUEL_HAS_NCCL
+     make_nccl_backend
+#endif
+    },
+    {"hip", "ROCm, 6.3 or later",
+#ifdef PREQUEL_HAS_HIP
+     make_gpu_backend
+#endif
+    },
+    {"rccl", "ROCm, 6.3 or later, and its RCCL",
+#ifdef PREQUEL_HAS_RCCL
+     make_nccl_backend
+#endif
+    },
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "calibrate/measure/backend.hpp"
-#include "calibrate/measure/host_context.hpp"
 #include "calibrate/measure/sampling.hpp"
 #include "calibrate/measure/stream_kernels.hpp"
 
@@ -205,7 +204,7 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend() {
+std::unique_ptr<Backend> make_cpu_backend(const Clock& /*clock*/) {
   return std::make_unique<CpuBackend>();
 }
 

@@ -9,10 +9,8 @@
 #include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/cuda_check.hpp"
 #include "calibrate/measure/cuda_device.hpp"
-#include "calibrate/measure/cuda_gemm.hpp"
-#include "calibrate/measure/cuda_host.hpp"
-#include "calibrate/measure/cuda_streams.hpp"
 #include "calibrate/measure/cuda_timing.hpp"
+#include "calibrate/measure/cuda_works.hpp"
 #ifdef PREQUEL_HAS_CUDNN
 #include "calibrate/measure/cudnn_attention.hpp"
 #endif
@@ -28,7 +26,7 @@ std::string cudnn_version() {
 std::string cudnn_version() {
   return "absent";
 }
-Launch prepare_cudnn_attention(const FusedAttention& /*attention*/, cudaStream_t /*stream*/) {
+Launch prepare_cuda(const FusedAttention& /*attention*/, cudaStream_t /*stream*/) {
   throw SkippedPoint(
       fmt::format("{}: built without cuDNN, which does fused attention", kGpuRuntime));
 }
@@ -40,13 +38,10 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(const Clock& clock) : patience_(clock) {
     (void)device_count();
     check_cuda(cudaSetDevice(0), "cudaSetDevice");
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    stream_ = make_stream();
     sensors_ = sensors_of(0);
     abilities_ = abilities_of(0);
   }
-  ~CudaBackend() override { (void)cudaStreamDestroy(stream_); }
-  CudaBackend(const CudaBackend&) = delete;
-  CudaBackend& operator=(const CudaBackend&) = delete;
 
   [[nodiscard]] std::map<std::string, std::string> context() const override {
     auto context = context_of(0, *sensors_);
@@ -71,38 +66,24 @@ class CudaBackend final : public Backend {
   [[nodiscard]] std::vector<Work> grid() const override { return gpu_grid(abilities_); }
 
   Run prepare(const Work& work) override {
-    if (const auto* copy = std::get_if<HostCopy>(&work)) {
-      return prepare_cuda_copy(*copy, stream_, patience_);
-    }
-    if (const auto* launch = std::get_if<KernelLaunch>(&work)) {
-      return prepare_cuda_launch(*launch, stream_, patience_);
-    }
-    return timed(launch_of(work), stream_, patience_);
+    return std::visit([this](const auto& what) { return prepare_this(what); }, work);
   }
 
  private:
-  Launch launch_of(const Work& work) {
-    if (const auto* gemm = std::get_if<Gemm>(&work)) return prepare_cuda_gemm(*gemm, stream_);
-    if (const auto* grouped = std::get_if<GroupedGemm>(&work)) {
-      return prepare_cuda_grouped(*grouped, stream_);
+  template <class What>
+  Run prepare_this(const What& what) {
+    cudaStream_t on = stream_.get();
+    if constexpr (requires { prepare_cuda(what, on, patience_); }) {
+      return prepare_cuda(what, on, patience_);
+    } else if constexpr (requires { prepare_cuda(what, on); }) {
+      return timed(prepare_cuda(what, on), on, patience_);
+    } else {
+      throw SkippedPoint(fmt::format("{}: not measured by this back end", kGpuRuntime));
     }
-    if (const auto* kernel = std::get_if<Stream>(&work)) {
-      return prepare_cuda_stream(*kernel, stream_);
-    }
-    if (const auto* chain = std::get_if<AttentionChain>(&work)) {
-      return prepare_cuda_chain(*chain, stream_);
-    }
-    if (const auto* attention = std::get_if<FusedAttention>(&work)) {
-      return prepare_cudnn_attention(*attention, stream_);
-    }
-    if (const auto* norm = std::get_if<GradientNorm>(&work)) {
-      return prepare_cuda_norm(*norm, stream_);
-    }
-    throw SkippedPoint(fmt::format("{}: not measured by this back end", kGpuRuntime));
   }
 
   Patience patience_;
-  cudaStream_t stream_{};
+  OwnedStream stream_;
   std::unique_ptr<GpuSensors> sensors_;
   GpuAbilities abilities_;
 };

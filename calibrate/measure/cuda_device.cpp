@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/cuda_check.hpp"
-#include "calibrate/measure/host_context.hpp"
 
 namespace prequel {
 namespace {

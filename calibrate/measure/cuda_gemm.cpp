@@ -1,4 +1,4 @@
-#include "calibrate/measure/cuda_gemm.hpp"
+#include "calibrate/measure/cuda_works.hpp"
 
 #include <fmt/format.h>
 
@@ -121,26 +121,20 @@ class CudaGemm {
         operands_(sizes(gemm),
                   is_quantized(gemm.precision) ? RandomNumbers::fp8 : RandomNumbers::bf16, stream),
         workspace_(kWorkspace) {
-    try {
-      check_cublas(cublasLtCreate(&handle_), "cublasLtCreate");
-      describe(gemm);
-      choose_kernel();
-    } catch (...) {
-      destroy();
-      throw;
-    }
+    cublasLtHandle_t made{};
+    check_cublas(cublasLtCreate(&made), "cublasLtCreate");
+    handle_.reset(made);
+    describe(gemm);
+    choose_kernel();
   }
-  ~CudaGemm() { destroy(); }
-  CudaGemm(const CudaGemm&) = delete;
-  CudaGemm& operator=(const CudaGemm&) = delete;
 
   void launch() {
     const auto& arrays = operands_.next();
     const float alpha = 1.0F;
-    check_cublas(
-        cublasLtMatmul(handle_, product_, &alpha, arrays[0], a_, arrays[1], b_, &beta_, arrays[2],
-                       c_, arrays[2], c_, &kernel_.algo, workspace_.data(), kWorkspace, stream_),
-        "cublasLtMatmul");
+    check_cublas(cublasLtMatmul(handle_.get(), product_.get(), &alpha, arrays[0], a_.get(),
+                                arrays[1], b_.get(), &beta_, arrays[2], c_.get(), arrays[2],
+                                c_.get(), &kernel_.algo, workspace_.data(), kWorkspace, stream_),
+                 "cublasLtMatmul");
   }
 
  private:
@@ -153,12 +147,14 @@ class CudaGemm {
             bits_of(result_) * elements(gemm.m, gemm.n) / 8};
   }
 
-  static cublasLtMatrixLayout_t layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
-                                       std::int64_t batch) {
+  using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+  static Layout layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
+                       std::int64_t batch) {
     cublasLtMatrixLayout_t made = nullptr;
     check_cublas(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
                                             static_cast<std::uint64_t>(columns), rows),
                  "cublasLtMatrixLayoutCreate");
+    Layout owned(made);
     const auto count = static_cast<std::int32_t>(batch);
     const std::int64_t stride = rows * columns;
     check_cublas(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
@@ -167,12 +163,12 @@ class CudaGemm {
     check_cublas(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
                                                   &stride, sizeof stride),
                  "cublasLtMatrixLayoutSetAttribute");
-    return made;
+    return owned;
   }
 
   template <class Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-    check_cublas(cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value),
+    check_cublas(cublasLtMatmulDescSetAttribute(product_.get(), attribute, &value, sizeof value),
                  "cublasLtMatmulDescSetAttribute");
   }
 
@@ -181,8 +177,10 @@ class CudaGemm {
     const bool narrow = is_quantized(gemm.precision);
     const bool first = narrow || gemm.pass == GemmPass::forward;  // transposed
     const bool second = !narrow && gemm.pass == GemmPass::wgrad;
-    check_cublas(cublasLtMatmulDescCreate(&product_, format_.compute, CUDA_R_32F),
+    cublasLtMatmulDesc_t made{};
+    check_cublas(cublasLtMatmulDescCreate(&made, format_.compute, CUDA_R_32F),
                  "cublasLtMatmulDescCreate");
+    product_.reset(made);
     set(CUBLASLT_MATMUL_DESC_TRANSA, first ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, second ? CUBLAS_OP_T : CUBLAS_OP_N);
     a_ = layout(format_.operand, first ? gemm.k : gemm.n, first ? gemm.n : gemm.k, gemm.batch);
@@ -222,8 +220,8 @@ class CudaGemm {
     cublasStatus_t status = cublasLtMatmulPreferenceSetAttribute(
         preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof limit);
     if (status == CUBLAS_STATUS_SUCCESS) {
-      status = cublasLtMatmulAlgoGetHeuristic(handle_, product_, a_, b_, c_, c_, preference, 1,
-                                              &kernel_, &found);
+      status = cublasLtMatmulAlgoGetHeuristic(handle_.get(), product_.get(), a_.get(), b_.get(),
+                                              c_.get(), c_.get(), preference, 1, &kernel_, &found);
     }
     cublasLtMatmulPreferenceDestroy(preference);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
@@ -231,14 +229,6 @@ class CudaGemm {
           fmt::format("{}: {} has no kernel for this product", kGpuRuntime, kGpuBlas));
     }
     check_cublas(status, "cublasLtMatmulAlgoGetHeuristic");
-  }
-
-  void destroy() {
-    for (cublasLtMatrixLayout_t layout : {a_, b_, c_}) {
-      if (layout) (void)cublasLtMatrixLayoutDestroy(layout);
-    }
-    if (product_) (void)cublasLtMatmulDescDestroy(product_);
-    if (handle_) (void)cublasLtDestroy(handle_);
   }
 
   cudaStream_t stream_;
@@ -249,17 +239,17 @@ class CudaGemm {
   DeviceBuffer workspace_;
   std::optional<DeviceBuffer> a_scales_;  ///< of blocks
   std::optional<DeviceBuffer> b_scales_;
-  cublasLtHandle_t handle_{};
-  cublasLtMatmulDesc_t product_{};
-  cublasLtMatrixLayout_t a_{};
-  cublasLtMatrixLayout_t b_{};
-  cublasLtMatrixLayout_t c_{};
+  Owned<cublasLtHandle_t, cublasLtDestroy> handle_;
+  Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy> product_;
+  Layout a_;
+  Layout b_;
+  Layout c_;
   cublasLtMatmulHeuristicResult_t kernel_{};
 };
 
 }  // namespace
 
-Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream) {
+Launch prepare_cuda(const Gemm& gemm, cudaStream_t stream) {
   if (!abilities_of(current_device()).formats.contains(gemm.precision)) {
     throw SkippedPoint(fmt::format("{}: the device has no products in {}, or its library none",
                                    kGpuRuntime, name(gemm.precision)));
@@ -267,7 +257,7 @@ Launch prepare_cuda_gemm(const Gemm& gemm, cudaStream_t stream) {
   return [product = std::make_shared<CudaGemm>(gemm, stream)] { product->launch(); };
 }
 
-Launch prepare_cuda_grouped(const GroupedGemm& product, cudaStream_t stream) {
+Launch prepare_cuda(const GroupedGemm& product, cudaStream_t stream) {
   const std::int64_t rows = product.rows / product.groups;
   const std::int64_t batch = product.one_launch ? product.groups : 1;
   Gemm one{rows, product.outputs, product.inputs, batch, product.precision, product.pass};
@@ -277,7 +267,7 @@ Launch prepare_cuda_grouped(const GroupedGemm& product, cudaStream_t stream) {
     one.n = product.inputs;
     one.k = rows;
   }
-  Launch launch = prepare_cuda_gemm(one, stream);
+  Launch launch = prepare_cuda(one, stream);
   if (product.one_launch) return launch;
   return [launch = std::move(launch), groups = product.groups] {
     for (std::int64_t i = 0; i < groups; ++i) launch();

@@ -1,4 +1,4 @@
-#include "calibrate/measure/cuda_host.hpp"
+#include "calibrate/measure/cuda_works.hpp"
 
 #include <cstring>
 #include <memory>
@@ -18,22 +18,19 @@ constexpr int kLaunches = 200;
 class HostBuffer {
  public:
   HostBuffer(std::size_t bytes, bool pinned) {
-    if (pinned) {
-      check_cuda(cudaMallocHost(&pinned_, bytes), "cudaMallocHost");
-      std::memset(pinned_, 1, bytes);
-    } else {
+    if (!pinned) {
       pageable_.assign(bytes, 1);
+      return;
     }
+    void* made{};
+    check_cuda(cudaMallocHost(&made, bytes), "cudaMallocHost");
+    pinned_.reset(made);
+    std::memset(made, 1, bytes);
   }
-  ~HostBuffer() {
-    if (pinned_) (void)cudaFreeHost(pinned_);
-  }
-  HostBuffer(const HostBuffer&) = delete;
-  HostBuffer& operator=(const HostBuffer&) = delete;
-  [[nodiscard]] void* data() { return pinned_ ? pinned_ : pageable_.data(); }
+  [[nodiscard]] void* data() { return pinned_ ? pinned_.get() : pageable_.data(); }
 
  private:
-  void* pinned_{};
+  Owned<void*, cudaFreeHost> pinned_;
   std::vector<unsigned char> pageable_;
 };
 
@@ -47,24 +44,20 @@ class LaunchGraph {
     for (int i = 0; i < kLaunches && launched == cudaSuccess; ++i) {
       launched = launch_empty_kernel(on);
     }
-    const cudaError_t ended = cudaStreamEndCapture(on, &graph_);
+    cudaGraph_t graph{};
+    const cudaError_t ended = cudaStreamEndCapture(on, &graph);
+    graph_.reset(graph);
     check_cuda(launched, "launch_empty_kernel");
     check_cuda(ended, "cudaStreamEndCapture");
-    const cudaError_t made = cudaGraphInstantiate(&ready_, graph_, 0);
-    if (made != cudaSuccess) (void)cudaGraphDestroy(graph_);
-    check_cuda(made, "cudaGraphInstantiate");
+    cudaGraphExec_t ready{};
+    check_cuda(cudaGraphInstantiate(&ready, graph, 0), "cudaGraphInstantiate");
+    ready_.reset(ready);
   }
-  ~LaunchGraph() {
-    (void)cudaGraphExecDestroy(ready_);
-    (void)cudaGraphDestroy(graph_);
-  }
-  LaunchGraph(const LaunchGraph&) = delete;
-  LaunchGraph& operator=(const LaunchGraph&) = delete;
-  void launch(cudaStream_t on) { check_cuda(cudaGraphLaunch(ready_, on), "cudaGraphLaunch"); }
+  void launch(cudaStream_t on) { check_cuda(cudaGraphLaunch(ready_.get(), on), "cudaGraphLaunch"); }
 
  private:
-  cudaGraph_t graph_{};
-  cudaGraphExec_t ready_{};
+  Owned<cudaGraph_t, cudaGraphDestroy> graph_;
+  Owned<cudaGraphExec_t, cudaGraphExecDestroy> ready_;
 };
 
 Seconds since(const Patience& patience, Seconds start) {
@@ -73,7 +66,7 @@ Seconds since(const Patience& patience, Seconds start) {
 
 }  // namespace
 
-Run prepare_cuda_copy(const HostCopy& copy, cudaStream_t on, const Patience& patience) {
+Run prepare_cuda(const HostCopy& copy, cudaStream_t on, const Patience& patience) {
   const auto bytes = static_cast<std::size_t>(copy.bytes.value);
   struct Sides {
     DeviceBuffer device;
@@ -96,7 +89,7 @@ Run prepare_cuda_copy(const HostCopy& copy, cudaStream_t on, const Patience& pat
   return timed(launch, on, patience);
 }
 
-Run prepare_cuda_launch(const KernelLaunch& launch, cudaStream_t on, const Patience& patience) {
+Run prepare_cuda(const KernelLaunch& launch, cudaStream_t on, const Patience& patience) {
   if (launch.graph) {
     return [on, patience, graph = std::make_shared<LaunchGraph>(on)] {
       const Seconds start = patience.now();

@@ -4,7 +4,6 @@
 
 #include "calibrate/measure/cuda_kernels.hpp"
 #include "calibrate/measure/kernel_arithmetic.hpp"
-#include "calibrate/measure/narrow_formats.hpp"
 
 namespace prequel {
 namespace {
@@ -283,6 +282,15 @@ __global__ void sum_of_squares(const float4* data, std::size_t fours, float* sum
   if (threadIdx.x == 0) atomicAdd(sum, all);
 }
 
+/// An array, of whatever elements the kernel takes it for.
+struct Array {
+  void* data;
+  template <typename Element>
+  operator Element*() const {
+    return static_cast<Element*>(data);
+  }
+};
+
 }  // namespace
 
 cudaError_t fill_random(void* data, std::size_t bytes, RandomNumbers numbers, cudaStream_t stream) {
@@ -298,82 +306,45 @@ cudaError_t launch_stream_kernel(CudaKernel kernel, const std::vector<void*>& ar
                                  std::size_t rows, std::size_t width, cudaStream_t stream) {
   const std::size_t row_pairs = width / 2;
   const std::size_t pairs = rows * row_pairs;
-  const unsigned blocks = blocks_for(pairs);
-  const auto row_blocks = static_cast<unsigned>(rows);
-  const auto pairs_of = [&](std::size_t i) { return static_cast<Bf16Pair*>(arrays[i]); };
-  const auto halves_of = [&](std::size_t i) { return static_cast<Bf16*>(arrays[i]); };
-  const auto fp8_of = [&](std::size_t i) { return static_cast<Fp8Pair*>(arrays[i]); };
-  const auto floats_of = [&](std::size_t i) { return static_cast<float*>(arrays[i]); };
+  const auto array = [&](std::size_t i) { return Array{i < arrays.size() ? arrays[i] : nullptr}; };
+  const Array a = array(0), b = array(1), c = array(2), d = array(3);
+  const auto over = [&](std::size_t count, auto device_code, auto... arguments) {
+    launch(device_code, blocks_for(count), kThreads, stream, arguments...);
+    return cudaGetLastError();
+  };
+  const auto by_rows = [&](auto device_code, auto... arguments) {
+    launch(device_code, static_cast<unsigned>(rows), kThreads, stream, arguments...);
+    return cudaGetLastError();
+  };
   switch (kernel) {
-    case CudaKernel::copy:
-      launch(pointwise<Copy, false>, blocks, kThreads, stream, pairs_of(0), nullptr, pairs_of(1),
-             pairs);
-      break;
-    case CudaKernel::gelu:
-      launch(pointwise<Gelu, false>, blocks, kThreads, stream, pairs_of(0), nullptr, pairs_of(1),
-             pairs);
-      break;
-    case CudaKernel::residual_add:
-      launch(pointwise<Add, true>, blocks, kThreads, stream, pairs_of(0), pairs_of(1), pairs_of(2),
-             pairs);
-      break;
-    case CudaKernel::swiglu:
-      launch(pointwise<Swiglu, true>, blocks, kThreads, stream, pairs_of(0), pairs_of(1),
-             pairs_of(2), pairs);
-      break;
-    case CudaKernel::bias_dropout_add:
-      launch(bias_dropout_add, blocks, kThreads, stream, pairs_of(0), pairs_of(1), pairs_of(2),
-             static_cast<uchar2*>(arrays[3]), pairs);
-      break;
-    case CudaKernel::layer_norm:
-      launch(normalise<true>, row_blocks, kThreads, stream, halves_of(0), halves_of(1), width);
-      break;
-    case CudaKernel::rms_norm:
-      launch(normalise<false>, row_blocks, kThreads, stream, halves_of(0), halves_of(1), width);
-      break;
-    case CudaKernel::softmax:
-      launch(softmax<false>, row_blocks, kThreads, stream, pairs_of(0), pairs_of(1), row_pairs);
-      break;
-    case CudaKernel::causal_softmax:
-      launch(softmax<true>, row_blocks, kThreads, stream, pairs_of(0), pairs_of(1), row_pairs);
-      break;
-    case CudaKernel::embedding:
-      launch(gather_rows, row_blocks, kThreads, stream, pairs_of(0), pairs_of(1), row_pairs);
-      break;
-    case CudaKernel::adam:
-      launch(adam, blocks_for(rows * width), kThreads, stream, floats_of(0), floats_of(1),
-             floats_of(2), floats_of(3), halves_of(4), rows * width);
-      break;
-    case CudaKernel::cast:
-      launch(cast<false>, blocks, kThreads, stream, pairs_of(0), fp8_of(1), pairs);
-      break;
+    case CudaKernel::copy: return over(pairs, pointwise<Copy, false>, a, a, b, pairs);
+    case CudaKernel::gelu: return over(pairs, pointwise<Gelu, false>, a, a, b, pairs);
+    case CudaKernel::residual_add: return over(pairs, pointwise<Add, true>, a, b, c, pairs);
+    case CudaKernel::swiglu: return over(pairs, pointwise<Swiglu, true>, a, b, c, pairs);
+    case CudaKernel::bias_dropout_add: return over(pairs, bias_dropout_add, a, b, c, d, pairs);
+    case CudaKernel::layer_norm: return by_rows(normalise<true>, a, b, width);
+    case CudaKernel::rms_norm: return by_rows(normalise<false>, a, b, width);
+    case CudaKernel::softmax: return by_rows(softmax<false>, a, b, row_pairs);
+    case CudaKernel::causal_softmax: return by_rows(softmax<true>, a, b, row_pairs);
+    case CudaKernel::embedding: return by_rows(gather_rows, a, b, row_pairs);
+    case CudaKernel::adam: return over(rows * width, adam, a, b, c, d, array(4), rows * width);
+    case CudaKernel::cast: return over(pairs, cast<false>, a, b, pairs);
     case CudaKernel::cast_absmax:
-      launch(find_absmax, blocks, kThreads, stream, pairs_of(0), pairs);
-      launch(cast<true>, blocks, kThreads, stream, pairs_of(0), fp8_of(1), pairs);
-      break;
-    case CudaKernel::cast_rows:
-      launch(cast_rows, row_blocks, kThreads, stream, pairs_of(0), fp8_of(1), row_pairs);
-      break;
+      over(pairs, find_absmax, a, pairs);
+      return over(pairs, cast<true>, a, b, pairs);
+    case CudaKernel::cast_rows: return by_rows(cast_rows, a, b, row_pairs);
     case CudaKernel::cast_blocks:
-      launch(cast_groups<32, 2, float>, blocks, kThreads, stream, pairs_of(0), fp8_of(1),
-             floats_of(2), pairs / 64);
-      break;
+      return over(pairs, cast_groups<32, 2, float>, a, b, c, pairs / 64);
     case CudaKernel::cast_mxfp8:
-      launch(cast_groups<16, 1, unsigned char>, blocks, kThreads, stream, pairs_of(0), fp8_of(1),
-             static_cast<unsigned char*>(arrays[2]), pairs / 16);
-      break;
+      return over(pairs, cast_groups<16, 1, unsigned char>, a, b, c, pairs / 16);
     case CudaKernel::cast_nvfp4:
-#ifdef __HIP_PLATFORM_AMD__
-      return cudaErrorNotSupported;
-#else
-      launch(find_absmax, blocks, kThreads, stream, pairs_of(0), pairs);
-      launch(cast_nvfp4, blocks_for(pairs / 8), kThreads, stream,
-             static_cast<const uint4*>(arrays[0]), static_cast<unsigned long long*>(arrays[1]),
-             static_cast<unsigned char*>(arrays[2]), pairs / 8);
-      break;
+#ifndef __HIP_PLATFORM_AMD__
+      over(pairs, find_absmax, a, pairs);
+      return over(pairs / 8, cast_nvfp4, a, b, c, pairs / 8);
 #endif
+      break;
   }
-  return cudaGetLastError();
+  return cudaErrorNotSupported;
 }
 
 cudaError_t launch_sum_of_squares(const void* data, std::size_t count, float* sum,

@@ -15,7 +15,6 @@
 #define cudaErrorNotReady hipErrorNotReady
 #define cudaErrorNotSupported hipErrorNotSupported
 #define cudaError_t hipError_t
-#define cudaEventCreate hipEventCreate
 #define cudaEventCreateWithFlags hipEventCreateWithFlags
 #define cudaEventDestroy hipEventDestroy
 #define cudaEventDisableTiming hipEventDisableTiming

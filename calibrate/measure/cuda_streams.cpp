@@ -1,4 +1,4 @@
-#include "calibrate/measure/cuda_streams.hpp"
+#include "calibrate/measure/cuda_works.hpp"
 
 #include <memory>
 #include <optional>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "calibrate/measure/cuda_check.hpp"
-#include "calibrate/measure/cuda_gemm.hpp"
 #include "calibrate/measure/cuda_memory.hpp"
 #include "calibrate/measure/gpu_grid.hpp"
 
@@ -53,7 +52,7 @@ Launch prepare_kernel(CudaKernel kernel, const StreamShape& shape,
 
 }  // namespace
 
-Launch prepare_cuda_stream(const Stream& stream, cudaStream_t on) {
+Launch prepare_cuda(const Stream& stream, cudaStream_t on) {
   const auto kernel = kernel_of(stream.kind);
   const auto traffic = stream_traffic(stream.kind);
   if (!kernel || !traffic)
@@ -62,7 +61,7 @@ Launch prepare_cuda_stream(const Stream& stream, cudaStream_t on) {
                         on);
 }
 
-Launch prepare_cuda_norm(const GradientNorm& norm, cudaStream_t on) {
+Launch prepare_cuda(const GradientNorm& norm, cudaStream_t on) {
   const std::size_t count = static_cast<std::size_t>(norm.bytes.value) / sizeof(float);
   const auto gradients = std::make_shared<RotatingArrays>(
       std::vector<std::size_t>{count * sizeof(float)}, RandomNumbers::bf16, on);
@@ -75,7 +74,7 @@ Launch prepare_cuda_norm(const GradientNorm& norm, cudaStream_t on) {
   };
 }
 
-Launch prepare_cuda_chain(const AttentionChain& chain, cudaStream_t on) {
+Launch prepare_cuda(const AttentionChain& chain, cudaStream_t on) {
   const std::int64_t heads = chain.batch * chain.heads;
   const Gemm scores{chain.seq, chain.seq, chain.head_dim, heads};
   const Gemm context{chain.seq, chain.head_dim, chain.seq, heads, Precision::bf16, GemmPass::dgrad};
@@ -84,9 +83,9 @@ Launch prepare_cuda_chain(const AttentionChain& chain, cudaStream_t on) {
   if (square.width % 2 != 0) {
     throw SkippedPoint(std::string(kGpuRuntime) + ": sequences of an odd length");
   }
-  return [first = prepare_cuda_gemm(scores, on),
+  return [first = prepare_cuda(scores, on),
           second = prepare_kernel(CudaKernel::causal_softmax, square, {2, 2}, on),
-          third = prepare_cuda_gemm(context, on)] {
+          third = prepare_cuda(context, on)] {
     first();
     second();
     third();

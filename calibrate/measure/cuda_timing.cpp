@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 #include <utility>
 
 #include "calibrate/measure/cuda_kernels.hpp"
-#include "calibrate/measure/end_hung.hpp"
 
 namespace prequel {
 namespace {
@@ -18,6 +19,12 @@ constexpr Seconds kLongEnough{1e-4};
 constexpr int kMostInRow = 20;
 /// More than the host takes to launch anything, twice.
 constexpr unsigned kLaunchNanoseconds = 10000;
+
+/// Says why on stderr and ends the process, without a destructor.
+[[noreturn]] void end_hung(const std::string& why) {
+  fmt::print(stderr, "prequel-measure: {}\n", why);
+  std::_Exit(kExitDevice);
+}
 
 Seconds time_row(const DeviceTimer& timer, const Launch& launch, int calls, cudaStream_t stream) {
   check_cuda(launch_delay(static_cast<unsigned>(calls + 2) * kLaunchNanoseconds, stream),
@@ -56,25 +63,14 @@ void Patience::await(const std::function<cudaError_t()>& query, const char* call
   }
 }
 
-DeviceTimer::DeviceTimer(Patience patience) : patience_(std::move(patience)) {
-  check_cuda(cudaEventCreate(&start_), "cudaEventCreate");
-  const cudaError_t status = cudaEventCreate(&stop_);
-  if (status != cudaSuccess) (void)cudaEventDestroy(start_);
-  check_cuda(status, "cudaEventCreate");
-}
-
-DeviceTimer::~DeviceTimer() {
-  (void)cudaEventDestroy(start_);
-  (void)cudaEventDestroy(stop_);
-}
-
 Seconds DeviceTimer::time(cudaStream_t stream, const std::function<void()>& body) const {
-  check_cuda(cudaEventRecord(start_, stream), "cudaEventRecord");
+  check_cuda(cudaEventRecord(start_.get(), stream), "cudaEventRecord");
   body();
-  check_cuda(cudaEventRecord(stop_, stream), "cudaEventRecord");
-  patience_.await(stop_);
+  check_cuda(cudaEventRecord(stop_.get(), stream), "cudaEventRecord");
+  patience_.await(stop_.get());
   float milliseconds = 0.0F;
-  check_cuda(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
+  check_cuda(cudaEventElapsedTime(&milliseconds, start_.get(), stop_.get()),
+             "cudaEventElapsedTime");
   return {static_cast<double>(milliseconds) * 1e-3};
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/cuda_check.hpp"
@@ -38,17 +39,14 @@ class Patience {
 /// Makes one `run` on the stream take as long as two events around it say.
 class DeviceTimer {
  public:
-  explicit DeviceTimer(Patience patience);
-  ~DeviceTimer();
-  DeviceTimer(const DeviceTimer&) = delete;
-  DeviceTimer& operator=(const DeviceTimer&) = delete;
+  explicit DeviceTimer(Patience patience) : patience_(std::move(patience)) {}
 
   Seconds time(cudaStream_t stream, const std::function<void()>& body) const;
 
  private:
   Patience patience_;
-  cudaEvent_t start_{};
-  cudaEvent_t stop_{};
+  OwnedEvent start_ = make_event();
+  OwnedEvent stop_ = make_event();
 };
 
 /// Puts work on a stream and returns; every call takes the next of its rotating operands.

@@ -258,14 +258,11 @@ class CudnnAttention {
       const auto& arrays = operands_.next();
       turns_.push_back({graph_.bind(arrays, workspace_.data()), arrays.back()});
     }
-    check_cudnn(cudnnCreate(&handle_), "cudnnCreate");
-    const cudnnStatus_t status = cudnnSetStream(handle_, stream);
-    if (status != CUDNN_STATUS_SUCCESS) cudnnDestroy(handle_);
-    check_cudnn(status, "cudnnSetStream");
+    cudnnHandle_t made{};
+    check_cudnn(cudnnCreate(&made), "cudnnCreate");
+    handle_.reset(made);
+    check_cudnn(cudnnSetStream(made, stream), "cudnnSetStream");
   }
-  ~CudnnAttention() { cudnnDestroy(handle_); }
-  CudnnAttention(const CudnnAttention&) = delete;
-  CudnnAttention& operator=(const CudnnAttention&) = delete;
 
   void launch() {
     const Turn& turn = turns_[turn_++ % turns_.size()];
@@ -273,7 +270,7 @@ class CudnnAttention {
       check_cuda(cudaMemsetAsync(turn.last_array, 0, graph_.arrays().back(), stream_),
                  "cudaMemsetAsync");
     }
-    plan_.run(handle_, turn.bound);
+    plan_.run(handle_.get(), turn.bound);
   }
 
  private:
@@ -283,12 +280,6 @@ class CudnnAttention {
     void* last_array{};
   };
 
-  static int current_device() {
-    int device = 0;
-    check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-    return device;
-  }
-
   bool adds_to_last_;
   cudaStream_t stream_;
   CudnnGraph graph_;
@@ -297,7 +288,7 @@ class CudnnAttention {
   DeviceBuffer workspace_;
   std::vector<Turn> turns_;
   std::size_t turn_{};
-  cudnnHandle_t handle_{};
+  Owned<cudnnHandle_t, cudnnDestroy> handle_;
 };
 
 }  // namespace
@@ -310,7 +301,7 @@ CudnnGraph attention_graph(const FusedAttention& attention) {
   return attention.backward ? std::move(builder).backward() : std::move(builder).forward();
 }
 
-Launch prepare_cudnn_attention(const FusedAttention& attention, cudaStream_t stream) {
+Launch prepare_cuda(const FusedAttention& attention, cudaStream_t stream) {
   return [pass = std::make_shared<CudnnAttention>(attention, stream)] { pass->launch(); };
 }
 

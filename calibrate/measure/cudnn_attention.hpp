@@ -21,6 +21,6 @@ namespace prequel {
 CudnnGraph attention_graph(const FusedAttention& attention);
 
 /// One pass on the current device, random data in place. Throws SkippedPoint, DeviceError.
-Launch prepare_cudnn_attention(const FusedAttention& attention, cudaStream_t stream);
+Launch prepare_cuda(const FusedAttention& attention, cudaStream_t stream);
 
 }  // namespace prequel

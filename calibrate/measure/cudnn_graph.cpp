@@ -137,14 +137,6 @@ CudnnDescriptor cudnn_device(int number) {
   return device;
 }
 
-CudnnDescriptor cudnn_device(const std::string& properties) {
-  CudnnDescriptor device(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  device.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
-             std::vector<char>(properties.c_str(), properties.c_str() + properties.size() + 1));
-  device.finalize();
-  return device;
-}
-
 CudnnTensor CudnnGraph::tensor(const std::vector<std::int64_t>& sizes,
                                const std::vector<std::int64_t>& strides, cudnnDataType_t type,
                                Place place) {

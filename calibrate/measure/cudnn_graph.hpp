@@ -6,6 +6,7 @@
 
 #include <cudnn.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -14,9 +15,25 @@
 #include <utility>
 #include <vector>
 
-#include "calibrate/measure/cudnn_check.hpp"
+#include "calibrate/measure/backend.hpp"
 
 namespace prequel {
+
+/// Throws OutOfMemory where memory was asked for in vain, SkippedPoint for what cuDNN does not take
+/// or do, else DeviceError; each with the call's name and cuDNN's reason.
+inline void check_cudnn(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  std::array<char, 512> reason{};
+  cudnnGetLastErrorString(reason.data(), reason.size() - 1);
+  const std::string text = std::string("cuda: ") + call + ": " + cudnnGetErrorString(status) +
+                           (reason[0] != '\0' ? ": " : "") + reason.data();
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) throw OutOfMemory(text);
+  const int category = CUDNN_STATUS_CATEGORY(static_cast<int>(status));
+  if (category == CUDNN_STATUS_NOT_SUPPORTED || category == CUDNN_STATUS_BAD_PARAM) {
+    throw SkippedPoint(text);
+  }
+  throw DeviceError(text);
+}
 
 // How cuDNN calls the types of the attributes that are set here.
 constexpr auto cudnn_type(std::int32_t) {
@@ -78,8 +95,6 @@ class CudnnDescriptor {
 
 /// The properties of a device, by its number in this process.
 CudnnDescriptor cudnn_device(int number);
-/// The same of a device that need not be there, as the JSON text that cuDNN itself writes of one.
-CudnnDescriptor cudnn_device(const std::string& properties);
 
 /// A four-dimensional array of a graph: sizes and strides in elements.
 struct CudnnTensor {

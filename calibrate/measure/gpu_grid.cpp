@@ -176,6 +176,11 @@ void add_copies(std::vector<Work>& works) {
   }
 }
 
+template <class... Kinds>
+bool is_any_of(const Work& work) {
+  return (std::holds_alternative<Kinds>(work) || ...);
+}
+
 }  // namespace
 
 GpuAbilities nvidia_abilities(int capability, bool cudnn) {
@@ -230,47 +235,28 @@ std::vector<Work> gpu_grid(const GpuAbilities& abilities) {
 }
 
 std::vector<Unproven> unproven_kernels(const std::vector<Work>& grid, std::string_view library) {
-  const auto kinds = [&](const auto& belongs) {
+  std::vector<Unproven> list;
+  const auto add = [&](bool (*belongs)(const Work&), std::string what) {
     std::set<std::string> names;
     for (const Work& work : grid) {
-      if (const std::string kind = belongs(work); !kind.empty()) names.insert(kind);
+      const std::string text = work_text(work);  // {"op":"gemm",…
+      if (belongs(work)) names.insert(text.substr(7, text.find('"', 7) - 7));
     }
-    return fmt::format("{}", fmt::join(names, ", "));
+    if (names.empty()) return;
+    list.push_back({fmt::format("{}", fmt::join(names, ", ")), std::move(what)});
   };
-  const auto op = [](const Work& work) {
-    const std::string text = work_text(work);  // {"op":"gemm",…
-    return text.substr(7, text.find('"', 7) - 7);
-  };
-  std::vector<Unproven> list;
-  const auto add = [&](const auto& belongs, std::string what) {
-    const std::string names = kinds(
-        [&](const Work& work) { return std::visit(belongs, work) ? op(work) : std::string(); });
-    if (!names.empty()) list.push_back({names, std::move(what)});
-  };
-  struct Is {
-    bool product{}, attention{}, stream{}, host{}, collective{};
-    bool operator()(const Gemm&) const { return product; }
-    bool operator()(const GroupedGemm&) const { return product; }
-    bool operator()(const AttentionChain&) const { return product; }
-    bool operator()(const FusedAttention&) const { return attention; }
-    bool operator()(const Stream&) const { return stream; }
-    bool operator()(const GradientNorm&) const { return stream; }
-    bool operator()(const HostCopy&) const { return host; }
-    bool operator()(const KernelLaunch&) const { return host; }
-    bool operator()(const CollectiveWork&) const { return collective; }
-    bool operator()(const GemmBeside&) const { return collective; }
-  };
-  add(Is{.product = true},
+  add(is_any_of<Gemm, GroupedGemm, AttentionChain>,
       fmt::format("what {} is asked for was checked by a stand-in of it; its results and times "
                   "were not seen",
                   library));
-  add(Is{.attention = true},
+  add(is_any_of<FusedAttention>,
       "cuDNN compiles it without a GPU; its results and times were not seen");
-  add(Is{.stream = true},
+  add(is_any_of<Stream, GradientNorm>,
       "results were checked on a processor, launches and bounds too; the GPU's own rounding and "
       "times were not seen");
-  add(Is{.host = true}, "calls were checked by a stand-in of the driver; times were not seen");
-  add(Is{.collective = true},
+  add(is_any_of<HostCopy, KernelLaunch>,
+      "calls were checked by a stand-in of the driver; times were not seen");
+  add(is_any_of<CollectiveWork, GemmBeside>,
       fmt::format("what {} is asked for was checked by a stand-in of it; times were not seen",
                   library));
   return list;

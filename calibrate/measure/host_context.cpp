@@ -1,5 +1,3 @@
-#include "calibrate/measure/host_context.hpp"
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
@@ -8,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "calibrate/measure/backend.hpp"
 #include "hw/base/text.hpp"
 
 namespace prequel {

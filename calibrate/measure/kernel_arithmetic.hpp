@@ -1,14 +1,49 @@
 #pragma once
 
-/// Arithmetic of memory-bound kernels on one element, in functions that compile for processors and
-/// GPUs alike. As narrow_formats.hpp.
+/// Arithmetic of memory-bound kernels on one element, and the scales of blocks of narrow numbers,
+/// in functions that compile for processors and GPUs alike. C++17, and nothing of the rest. Source
+/// of the scales: OCP, "Microscaling Formats" 1.0.
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
-#include "calibrate/measure/narrow_formats.hpp"
+#if defined __CUDACC__ || defined __HIPCC__
+#define PREQUEL_ANYWHERE __host__ __device__
+#else
+#define PREQUEL_ANYWHERE
+#endif
 
 namespace prequel {
+
+PREQUEL_ANYWHERE inline std::uint32_t bits_of_float(float value) {
+  std::uint32_t bits = 0;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+PREQUEL_ANYWHERE inline float float_of_bits(std::uint32_t bits) {
+  float value = 0.0F;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/// Returns the factor for the numbers of a block by which the largest of them becomes the largest
+/// of the format.
+PREQUEL_ANYWHERE inline float block_factor(float largest, float most) {
+  return most / (largest > 1e-12F ? largest : 1e-12F);
+}
+
+/// The power of two below, or equal: the exponent alone.
+PREQUEL_ANYWHERE inline float power_of_two_below(float value) {
+  return float_of_bits(bits_of_float(value) & 0x7f800000U);
+}
+
+/// e8m0 of the inverse of a power of two.
+PREQUEL_ANYWHERE inline unsigned char inverse_as_e8m0(float power) {
+  return static_cast<unsigned char>(254U - (bits_of_float(power) >> 23));
+}
 
 /// A hash of the index: as random as the multiplier's power draw needs.
 PREQUEL_ANYWHERE inline unsigned hash_of_index(std::size_t i) {

@@ -1,4 +1,4 @@
-#include "calibrate/measure/measure_program.hpp"
+#include "calibrate/measure/session.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,8 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "calibrate/measure/backends.hpp"
-#include "calibrate/measure/session.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
 #include "hw/base/text.hpp"

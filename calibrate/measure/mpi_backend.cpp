@@ -4,14 +4,10 @@
 #include <exception>
 #include <map>
 #include <new>
-#include <utility>
 #include <vector>
 
-#include "calibrate/measure/backend.hpp"
-#include "calibrate/measure/group_layout.hpp"
-#include "calibrate/measure/host_context.hpp"
+#include "calibrate/measure/group_backend.hpp"
 #include "calibrate/measure/mpi_check.hpp"
-#include "calibrate/measure/rendezvous.hpp"
 
 namespace prequel {
 namespace {
@@ -69,11 +65,20 @@ void run_collective(CollectiveOp op, MPI_Comm group, Buffers& buffers) {
   }
 }
 
-/// Every process runs the same session; the first decides and writes.
-class MpiBackend final : public Backend {
+/// A null group: this process waits.
+class MpiBackend final : public GroupBackend<MPI_Comm> {
  public:
-  MpiBackend() : meeting_(meet_by_mpi()) {
-    for (const GroupLayout& layout : group_layouts(nodes_of(*meeting_))) add_groups(layout);
+  MpiBackend() : GroupBackend("mpi", meet_by_mpi()) {
+    split_groups([this](int number) {
+      MPI_Comm group = MPI_COMM_NULL;
+      check_mpi(MPI_Comm_split(MPI_COMM_WORLD, number < 0 ? MPI_UNDEFINED : number,
+                               meeting_->rank(), &group),
+                "MPI_Comm_split");
+      if (group != MPI_COMM_NULL) {
+        check_mpi(MPI_Comm_set_errhandler(group, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+      }
+      return group;
+    });
   }
 
   ~MpiBackend() override {
@@ -97,91 +102,40 @@ class MpiBackend final : public Backend {
     return context;
   }
 
-  /// Whole buffers from 1 KiB to 64 MiB.
   [[nodiscard]] std::vector<Work> grid() const override {
     if (meeting_->ranks() < 2) {
       throw DeviceError("mpi: one process has no collectives: run it by mpirun -n 2");
     }
-    std::vector<Work> works;
-    for (const auto& [shape, group] : groups_) {
-      for (const auto op :
-           {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
-            CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_recv}) {
-        for (double bytes = 1024; bytes <= 67108864.0; bytes *= 2) {
-          if (bytes / sizeof(float) < shape.ranks) continue;  // some would have no element
-          works.emplace_back(CollectiveWork{op, shape.ranks, shape.nodes, {bytes}, shape.groups});
-        }
-      }
-    }
-    return works;
+    return collectives(67108864.0, sizeof(float));
   }
 
   /// The time is that of the slowest process.
   Run prepare(const Work& work) override {
     const auto* what = std::get_if<CollectiveWork>(&work);
     if (!what) throw SkippedPoint("mpi: measures collectives only");
-    const auto found = groups_.find({what->ranks, what->nodes, what->groups});
-    if (found == groups_.end()) throw SkippedPoint("mpi: these processes have no such group");
-    const MPI_Comm group = found->second;
-    return [this, op = what->op, group, buffers = room(*what)]() mutable {
+    return [this, op = what->op, group = group_of(*what),
+            buffers = all_or_none([&] { return room(*what); })]() mutable {
       check_mpi(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
       const double start = MPI_Wtime();
       if (group != MPI_COMM_NULL) run_collective(op, group, buffers);
-      return longest(*meeting_, {MPI_Wtime() - start});
+      return longest({MPI_Wtime() - start});
     };
   }
 
-  bool agree(bool here) override {
-    meeting_->broadcast(&here, sizeof here);
-    return here;
-  }
-
-  [[nodiscard]] bool is_first() const override { return meeting_->rank() == 0; }
-
  private:
-  struct Shape {
-    int ranks{};
-    int nodes{};
-    int groups{};
-    auto operator<=>(const Shape&) const = default;
-  };
-
-  void add_groups(const GroupLayout& layout) {
-    const int number = layout.group_of[static_cast<std::size_t>(meeting_->rank())];
-    MPI_Comm group = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split(MPI_COMM_WORLD, number < 0 ? MPI_UNDEFINED : number, meeting_->rank(),
-                             &group),
-              "MPI_Comm_split");
-    if (group != MPI_COMM_NULL) {
-      check_mpi(MPI_Comm_set_errhandler(group, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    }
-    groups_[{layout.ranks, layout.nodes, layout.groups}] = group;
-  }
-
-  /// Room for one is room for all, or none goes on.
-  Buffers room(const CollectiveWork& what) {
-    Buffers buffers;
-    bool missing = false;
+  static Buffers room(const CollectiveWork& what) {
     try {
       const auto count = static_cast<std::size_t>(what.bytes.value / sizeof(float));
-      buffers.send.assign(count, 1.25F);
-      buffers.receive.assign(count, 0.0F);
+      return {std::vector<float>(count, 1.25F), std::vector<float>(count)};
     } catch (const std::bad_alloc&) {
-      missing = true;
-    }
-    if (longest(*meeting_, {missing ? 1.0 : 0.0}).value > 0.0) {
       throw OutOfMemory("out of host memory on a process");
     }
-    return buffers;
   }
-
-  std::unique_ptr<Rendezvous> meeting_;
-  std::map<Shape, MPI_Comm> groups_;  ///< null: this process waits
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_mpi_backend() {
+std::unique_ptr<Backend> make_mpi_backend(const Clock& /*clock*/) {
   return std::make_unique<MpiBackend>();
 }
 

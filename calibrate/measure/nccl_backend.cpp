@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,14 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/cuda_check.hpp"
 #include "calibrate/measure/cuda_device.hpp"
-#include "calibrate/measure/cuda_gemm.hpp"
 #include "calibrate/measure/cuda_kernels.hpp"
 #include "calibrate/measure/cuda_timing.hpp"
-#include "calibrate/measure/group_layout.hpp"
-#include "calibrate/measure/rendezvous.hpp"
+#include "calibrate/measure/cuda_works.hpp"
+#include "calibrate/measure/group_backend.hpp"
 
 extern char** environ;
 
@@ -40,10 +37,6 @@ constexpr const char* kName = "rccl";
 #else
 constexpr const char* kName = "nccl";
 #endif
-
-[[noreturn]] void skip(const char* why) {
-  throw SkippedPoint(fmt::format("{}: {}", kName, why));
-}
 
 void check(ncclResult_t status, const char* call) {
   if (status == ncclSuccess) return;
@@ -99,15 +92,27 @@ void run_collective(const CollectiveWork& what, ncclComm_t group, int rank,
   }
 }
 
-/// One process a GPU; every process runs the same session, the first decides and writes.
-class NcclBackend final : public Backend {
+struct NcclGroup {
+  ncclComm_t comm{};  ///< null: this process waits
+  int rank{};
+};
+
+/// Who has no device says so before others wait for it.
+std::unique_ptr<Rendezvous> meet_with_device() {
+  (void)device_count();
+  return meet();
+}
+
+/// One process a GPU.
+class NcclBackend final : public GroupBackend<NcclGroup> {
  public:
-  explicit NcclBackend(const Clock& clock) : patience_(clock, [this] { return trouble(); }) {
+  explicit NcclBackend(const Clock& clock)
+      : GroupBackend(kName, meet_with_device()), patience_(clock, [this] { return trouble(); }) {
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
     sensors_ = sensors_of(device_);
-    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-    check_cuda(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
-    check_cuda(cudaEventCreateWithFlags(&begun_, cudaEventDisableTiming), "cudaEventCreate");
+    stream_ = make_stream();
+    beside_ = make_stream();
+    begun_ = make_event(cudaEventDisableTiming);
     timer_.emplace(patience_);
     if (meeting_->ranks() < 2) {
       throw DeviceError(fmt::format(
@@ -117,7 +122,14 @@ class NcclBackend final : public Backend {
     if (is_first()) check(ncclGetUniqueId(&id), "ncclGetUniqueId");
     meeting_->broadcast(&id, sizeof id);
     check(ncclCommInitRank(&world_, meeting_->ranks(), id, meeting_->rank()), "ncclCommInitRank");
-    for (const GroupLayout& layout : group_layouts(nodes_of(*meeting_))) add_groups(layout);
+    split_groups([this](int number) {
+      NcclGroup group;
+      check(ncclCommSplit(world_, number < 0 ? NCCL_SPLIT_NOCOLOR : number, meeting_->rank(),
+                          &group.comm, nullptr),
+            "ncclCommSplit");
+      if (group.comm) check(ncclCommUserRank(group.comm, &group.rank), "ncclCommUserRank");
+      return group;
+    });
   }
 
   ~NcclBackend() override {
@@ -125,9 +137,6 @@ class NcclBackend final : public Backend {
       if (group.comm) (void)ncclCommDestroy(group.comm);
     }
     if (world_) (void)ncclCommDestroy(world_);
-    (void)cudaEventDestroy(begun_);
-    (void)cudaStreamDestroy(beside_);
-    (void)cudaStreamDestroy(stream_);
   }
   NcclBackend(const NcclBackend&) = delete;
   NcclBackend& operator=(const NcclBackend&) = delete;
@@ -158,24 +167,12 @@ class NcclBackend final : public Backend {
   [[nodiscard]] std::map<std::string, double> state() const override { return sensors_->state(); }
 
   [[nodiscard]] std::vector<Work> grid() const override {
-    std::vector<Work> works;
-    for (const auto& [shape, group] : groups_) {
-      for (const auto op :
-           {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter,
-            CollectiveOp::all_to_all, CollectiveOp::broadcast, CollectiveOp::send_recv}) {
-        for (double bytes = 1024; bytes <= kLargest; bytes *= 2) {
-          if (bytes / 2 < shape.ranks) continue;  // some would have no element
-          works.emplace_back(CollectiveWork{op, shape.ranks, shape.nodes, {bytes}, shape.groups});
-        }
-      }
-    }
-    const auto everyone = std::prev(groups_.end())->first;  // the most ranks
+    std::vector<Work> works = collectives(kLargest, 2.0);
     for (const Gemm& gemm : kProducts) {
       works.emplace_back(gemm);
       for (const auto op :
            {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
-        works.emplace_back(GemmBeside{
-            gemm, {op, everyone.ranks, everyone.nodes, {kBesideBytes}, everyone.groups}});
+        works.emplace_back(GemmBeside{gemm, of_everyone(op, kBesideBytes)});
       }
     }
     return works;
@@ -185,56 +182,34 @@ class NcclBackend final : public Backend {
   Run prepare(const Work& work) override {
     if (const auto* what = std::get_if<CollectiveWork>(&work)) return prepare_collective(*what);
     if (const auto* gemm = std::get_if<Gemm>(&work)) {
-      return [this, run = timed(all_or_none([&] { return prepare_cuda_gemm(*gemm, stream_); }),
-                                stream_, patience_)] { return longest(*meeting_, run()); };
+      return [this, run = timed(all_or_none([&] { return prepare_cuda(*gemm, stream_.get()); }),
+                                stream_.get(), patience_)] { return longest(run()); };
     }
     if (const auto* both = std::get_if<GemmBeside>(&work)) return prepare_beside(*both);
     skip("measures collectives, and products beside them");
   }
 
-  bool agree(bool here) override {
-    meeting_->broadcast(&here, sizeof here);
-    return here;
-  }
-
-  [[nodiscard]] bool is_first() const override { return meeting_->rank() == 0; }
-
  private:
-  struct Shape {
-    int ranks{};
-    int nodes{};
-    int groups{};
-    auto operator<=>(const Shape&) const = default;
-  };
-  struct Group {
-    ncclComm_t comm{};  ///< null: this process waits
-    int rank{};
-  };
   struct Buffers {
     DeviceBuffer send, receive;
   };
 
-  [[nodiscard]] Group group_of(const CollectiveWork& what) const {
-    const auto found = groups_.find({what.ranks, what.nodes, what.groups});
-    if (found == groups_.end()) skip("these processes have no such group");
-    return found->second;
-  }
-
   Run prepare_collective(const CollectiveWork& what) {
-    const Group group = group_of(what);
+    const NcclGroup group = group_of(what);
     auto buffers = room(static_cast<std::size_t>(what.bytes.value));
     const int calls = what.bytes.value <= kSmall ? kInRow : 1;
     return [this, what, group, buffers, calls] {
-      longest(*meeting_, {});  // all begin together
+      longest({});  // all begin together
       Seconds own;
       if (group.comm) {
-        own = timer_->time(stream_, [&] {
+        own = timer_->time(stream_.get(), [&] {
           for (int i = 0; i < calls; ++i) {
-            run_collective(what, group.comm, group.rank, buffers->send, buffers->receive, stream_);
+            run_collective(what, group.comm, group.rank, buffers->send, buffers->receive,
+                           stream_.get());
           }
         });
       }
-      return longest(*meeting_, own) / calls;
+      return longest(own) / calls;
     };
   }
 
@@ -242,48 +217,32 @@ class NcclBackend final : public Backend {
   /// done, and ends before the last of them: how many these are follows from the times of each
   /// alone, on which the processes agree, with as much again for what they lose to one another.
   Run prepare_beside(const GemmBeside& what) {
-    const Group group = group_of(what.collective);
+    const NcclGroup group = group_of(what.collective);
     const Run collective = prepare_collective(what.collective);
     const auto buffers = room(static_cast<std::size_t>(what.collective.bytes.value));
-    const Launch product = all_or_none([&] { return prepare_cuda_gemm(what.gemm, stream_); });
+    const Launch product = all_or_none([&] { return prepare_cuda(what.gemm, stream_.get()); });
     collective();  // warm
     const double alone = collective().value;
-    const double own = longest(*meeting_, timed(product, stream_, patience_)()).value;
+    const double own = longest(timed(product, stream_.get(), patience_)()).value;
     const int products = std::clamp(static_cast<int>(kBesideSeconds / own), 1, kInRow);
     const int collectives = 2 + static_cast<int>(2.0 * products * own / alone);
     return [=, this, in = what.collective] {
-      longest(*meeting_, {});  // all begin together
+      longest({});  // all begin together
       Seconds row;
       if (group.comm) {
         for (int i = 0; i < collectives; ++i) {
-          run_collective(in, group.comm, group.rank, buffers->send, buffers->receive, beside_);
-          if (i == 0) check_cuda(cudaEventRecord(begun_, beside_), "cudaEventRecord");
+          run_collective(in, group.comm, group.rank, buffers->send, buffers->receive,
+                         beside_.get());
+          if (i == 0) check_cuda(cudaEventRecord(begun_.get(), beside_.get()), "cudaEventRecord");
         }
-        check_cuda(cudaStreamWaitEvent(stream_, begun_, 0), "cudaStreamWaitEvent");
-        row = timer_->time(stream_, [&] {
+        check_cuda(cudaStreamWaitEvent(stream_.get(), begun_.get(), 0), "cudaStreamWaitEvent");
+        row = timer_->time(stream_.get(), [&] {
           for (int i = 0; i < products; ++i) product();
         });
-        patience_.await(beside_);
+        patience_.await(beside_.get());
       }
-      return longest(*meeting_, row) / products;
+      return longest(row) / products;
     };
-  }
-
-  /// Returns what `make` makes, if it succeeds on all processes; else all throw.
-  template <typename Make>
-  auto all_or_none(const Make& make) -> decltype(make()) {
-    decltype(make()) made;
-    std::string missing;
-    try {
-      made = make();
-    } catch (const SkippedPoint& error) {
-      missing = error.what();
-    }
-    if (longest(*meeting_, {missing.empty() ? 0.0 : 1.0}).value > 0.0) {
-      if (missing.empty()) skip("another process cannot");
-      throw SkippedPoint(missing);
-    }
-    return made;
   }
 
   /// Returns the problems of connections that the library found while collectives run: a process
@@ -298,37 +257,23 @@ class NcclBackend final : public Backend {
     return {};
   }
 
-  void add_groups(const GroupLayout& layout) {
-    const int number = layout.group_of[static_cast<std::size_t>(meeting_->rank())];
-    Group group;
-    check(ncclCommSplit(world_, number < 0 ? NCCL_SPLIT_NOCOLOR : number, meeting_->rank(),
-                        &group.comm, nullptr),
-          "ncclCommSplit");
-    if (group.comm) check(ncclCommUserRank(group.comm, &group.rank), "ncclCommUserRank");
-    groups_[{layout.ranks, layout.nodes, layout.groups}] = group;
-  }
-
   std::shared_ptr<Buffers> room(std::size_t bytes) {
     return all_or_none([&] {
       auto buffers =
           std::shared_ptr<Buffers>(new Buffers{DeviceBuffer(bytes), DeviceBuffer(bytes)});
-      check_cuda(fill_random(buffers->send.data(), bytes, RandomNumbers::bf16, stream_),
+      check_cuda(fill_random(buffers->send.data(), bytes, RandomNumbers::bf16, stream_.get()),
                  "fill_random");
       return buffers;
     });
   }
 
-  // In this order: who has no device says so before others wait for it.
-  int devices_{device_count()};
-  std::unique_ptr<Rendezvous> meeting_{meet()};
-  int device_{meeting_->local_rank() % devices_};
+  int device_{meeting_->local_rank() % device_count()};
   Patience patience_;
   std::unique_ptr<GpuSensors> sensors_;
-  cudaStream_t stream_{};
-  cudaStream_t beside_{};  ///< of collectives beside products
-  cudaEvent_t begun_{};
+  OwnedStream stream_;
+  OwnedStream beside_;  ///< of collectives beside products
+  OwnedEvent begun_;
   ncclComm_t world_{};
-  std::map<Shape, Group> groups_;
   std::optional<DeviceTimer> timer_;  ///< of the device that is set above
 };
 

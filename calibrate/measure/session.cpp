@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "hw/base/json_layout.hpp"
 
 namespace prequel {
 namespace {
@@ -18,20 +19,19 @@ using nlohmann::ordered_json;
 /// Raw samples kept of a point, evenly picked: enough to see its distribution.
 constexpr std::size_t kSamplesKept = 50;
 
-/// Digits beyond the clock's would only make the file longer.
-double rounded(double seconds) {
-  return std::strtod(fmt::format("{:.6g}", seconds).c_str(), nullptr);
-}
+/// Digits beyond these would only make the file longer, as they are beyond the clock's.
+constexpr int kDigits = 6;
 
 std::string results_text(const std::vector<double>& samples, const std::string& kernel,
                          const std::map<std::string, double>& state) {
   const Quantiles summary = quantiles(samples);
   ordered_json kept = ordered_json::array();
   const std::size_t step = (samples.size() + kSamplesKept - 1) / kSamplesKept;
-  for (std::size_t i = 0; i < samples.size(); i += step) kept.push_back(rounded(samples[i]));
-  ordered_json results{{"time_s", rounded(summary.median.value)},
-                       {"p10_s", rounded(summary.p10.value)},
-                       {"p90_s", rounded(summary.p90.value)},
+  for (std::size_t i = 0; i < samples.size(); i += step)
+    kept.push_back(rounded(samples[i], kDigits));
+  ordered_json results{{"time_s", rounded(summary.median.value, kDigits)},
+                       {"p10_s", rounded(summary.p10.value, kDigits)},
+                       {"p90_s", rounded(summary.p90.value, kDigits)},
                        {"samples", samples.size()},
                        {"raw_s", kept}};
   if (!kernel.empty()) results["kernel"] = kernel;

@@ -37,4 +37,8 @@ using PointProgress = std::function<void(std::size_t done, std::size_t points, S
 SessionResult run_session(Backend& backend, Journal* journal, const SessionOptions& options,
                           const Clock& clock, const PointProgress& progress);
 
+/// prequel-measure as a function: measures as the arguments ask; what is wrong is said on stderr.
+/// The budget is kept by `clock`. Returns the exit status.
+int run_measure_program(int argc, char** argv, const Clock& clock);
+
 }  // namespace prequel

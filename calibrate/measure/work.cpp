@@ -166,13 +166,6 @@ GemmBeside read_gemm_beside(const Cursor& cursor) {
   return {read_gemm(cursor), read_collective(beside, op.value_or(CollectiveOp{}))};
 }
 
-std::optional<StreamKind> stream_kind(std::string_view text) {
-  for (std::size_t i = 0; i < kStreamKinds; ++i) {
-    if (text == name(static_cast<StreamKind>(i))) return static_cast<StreamKind>(i);
-  }
-  return std::nullopt;
-}
-
 Work read_work(const Cursor& cursor) {
   const std::string op = cursor.at("op").text();
   if (op == "gemm") return read_gemm(cursor);
@@ -208,6 +201,13 @@ Work read_work(const Cursor& cursor) {
 }
 
 }  // namespace
+
+std::optional<StreamKind> stream_kind(std::string_view text) {
+  for (std::size_t i = 0; i < kStreamKinds; ++i) {
+    if (text == name(static_cast<StreamKind>(i))) return static_cast<StreamKind>(i);
+  }
+  return std::nullopt;
+}
 
 std::string work_text(const Work& work) {
   return std::visit(Fields{}, work).dump();

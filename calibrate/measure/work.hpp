@@ -2,6 +2,7 @@
 
 /// Works that a back end may be asked to measure, and their form in a measurement file.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -54,6 +55,9 @@ struct GemmBeside {
 
 using Work = std::variant<Gemm, GroupedGemm, Stream, FusedAttention, CollectiveWork, HostCopy,
                           KernelLaunch, AttentionChain, GradientNorm, GemmBeside>;
+
+/// Returns the kind of memory-bound kernels of that name in files.
+std::optional<StreamKind> stream_kind(std::string_view text);
 
 /// The fields that say which work it is, as a JSON object: {"op":"gemm","m":…,"layout":"TN"}. Two
 /// works are the same when these are.

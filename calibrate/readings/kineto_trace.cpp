@@ -49,47 +49,44 @@ struct DeviceEvent {
   std::int64_t in_elements{}, out_elements{}, group{};
 };
 
-std::int64_t whole_in(const json& object, std::initializer_list<const char*> keys,
-                      std::int64_t otherwise) {
+/// The first of these members that is of such a kind; null: none.
+const json* member(const json& object, std::initializer_list<const char*> keys,
+                   bool (json::*is)() const noexcept) {
   for (const char* key : keys) {
     const auto found = object.find(key);
-    if (found == object.end()) continue;
-    if (found->is_number_integer()) return found->get<std::int64_t>();
+    if (found != object.end() && ((*found).*is)()) return &*found;
   }
-  return otherwise;
+  return nullptr;
+}
+
+std::int64_t whole_in(const json& object, std::initializer_list<const char*> keys,
+                      std::int64_t otherwise) {
+  const json* found = member(object, keys, &json::is_number_integer);
+  return found ? found->get<std::int64_t>() : otherwise;
 }
 
 std::string text_in(const json& object, std::initializer_list<const char*> keys) {
-  for (const char* key : keys) {
-    const auto found = object.find(key);
-    if (found != object.end() && found->is_string()) return found->get<std::string>();
-  }
-  return {};
+  const json* found = member(object, keys, &json::is_string);
+  return found ? found->get<std::string>() : std::string();
 }
 
 /// Lists of numbers; what is no list (a number, a list of tensors) counts as an empty one.
 std::vector<Dims> lists_in(const json& object, std::initializer_list<const char*> keys) {
   std::vector<Dims> lists;
-  for (const char* key : keys) {
-    const auto found = object.find(key);
-    if (found == object.end() || !found->is_array()) continue;
-    for (const json& each : *found) {
-      Dims dims;
-      for (const json& size : each.is_array() ? each : json::array()) {
-        if (size.is_number_integer()) dims.push_back(size.get<std::int64_t>());
-      }
-      lists.push_back(std::move(dims));
+  const json* found = member(object, keys, &json::is_array);
+  for (const json& each : found ? *found : json::array()) {
+    Dims& dims = lists.emplace_back();
+    for (const json& size : each.is_array() ? each : json::array()) {
+      if (size.is_number_integer()) dims.push_back(size.get<std::int64_t>());
     }
-    break;
   }
   return lists;
 }
 
 std::vector<std::string> texts_in(const json& object, const char* key) {
   std::vector<std::string> texts;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_array()) return texts;
-  for (const json& each : *found) {
+  const json* found = member(object, {key}, &json::is_array);
+  for (const json& each : found ? *found : json::array()) {
     texts.push_back(each.is_string() ? each.get<std::string>() : each.dump());
   }
   return texts;
@@ -178,19 +175,17 @@ class Reader {
   void take_device_event(const json& event, const json& about, const std::string& category) {
     const auto duration = event.find("dur");
     if (duration == event.end() || !duration->is_number() || *duration < 0) return;
-    DeviceEvent one;
-    one.name = text_in(event, {"name"});
-    one.category = category;
-    one.time = {duration->get<double>() * 1e-6};
-    one.operation = whole_in(about, {"External id", "external id"}, -1);
-    one.bytes = whole_in(about, {"bytes"}, 0);
-    one.collective = lower_case(text_in(about, {"Collective name"}));
-    one.dtype = text_in(about, {"dtype"});
-    one.ranks = text_in(about, {"Process Group Ranks"});
-    one.in_elements = whole_in(about, {"In msg nelems", "In msg size"}, 0);
-    one.out_elements = whole_in(about, {"Out msg nelems", "Out msg size"}, 0);
-    one.group = whole_in(about, {"Group size"}, 0);
-    events_.push_back(std::move(one));
+    events_.push_back({.name = text_in(event, {"name"}),
+                       .category = category,
+                       .time = {duration->get<double>() * 1e-6},
+                       .operation = whole_in(about, {"External id", "external id"}, -1),
+                       .bytes = whole_in(about, {"bytes"}, 0),
+                       .collective = lower_case(text_in(about, {"Collective name"})),
+                       .dtype = text_in(about, {"dtype"}),
+                       .ranks = text_in(about, {"Process Group Ranks"}),
+                       .in_elements = whole_in(about, {"In msg nelems", "In msg size"}, 0),
+                       .out_elements = whole_in(about, {"Out msg nelems", "Out msg size"}, 0),
+                       .group = whole_in(about, {"Group size"}, 0)});
   }
 
   std::map<std::int64_t, Operator> operators_;

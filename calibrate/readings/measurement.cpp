@@ -68,9 +68,7 @@ Precision precision(const Fields& fields) {
   if (*text == "fp8-tensor" || *text == "fp8-row" || *text == "bf16 (kv fp8)") {
     return Precision::fp8;
   }
-  for (std::size_t i = 0; i < kPrecisions; ++i) {
-    if (*text == name(static_cast<Precision>(i))) return static_cast<Precision>(i);
-  }
+  if (const auto known = named<Precision>(*text)) return *known;
   if (*text == "nvfp4") return Precision::fp4;
   if (text->starts_with("fp8+1x128")) return Precision::fp8_block;
   throw InputError(
@@ -388,7 +386,7 @@ Seconds measured_time(const Fields& fields, const MeasuredDispatch& what) {
 }
 
 /// Names of kernels in profiles (Vidur's) besides those of StreamKind.
-std::optional<std::pair<StreamKind, double>> stream_kind(std::string_view op) {
+std::optional<std::pair<StreamKind, double>> profiled_kind(std::string_view op) {
   static constexpr std::pair<std::string_view, StreamKind> kProfiled[] = {
       {"add", StreamKind::residual_add},
       {"layernorm", StreamKind::layer_norm},
@@ -404,16 +402,13 @@ std::optional<std::pair<StreamKind, double>> stream_kind(std::string_view op) {
   for (const auto& [text, kind] : kProfiled) {
     if (op == text) return std::pair{kind, 1.0};
   }
-  for (std::size_t i = 0; i < kStreamKinds; ++i) {
-    const auto kind = static_cast<StreamKind>(i);
-    if (op == name(kind)) return std::pair{kind, 1.0};
-  }
+  if (const auto kind = stream_kind(op)) return std::pair{*kind, 1.0};
   return std::nullopt;
 }
 
 MeasuredStream stream(const Fields& fields) {
   const std::string* op = cell(fields, "op");
-  const auto kind = op ? stream_kind(*op) : std::nullopt;
+  const auto kind = op ? profiled_kind(*op) : std::nullopt;
   if (!kind) throw InputError(fmt::format("op: {} is not known", in_quotes(op ? *op : "")));
   const double rows = cell(fields, "tokens") ? positive(fields, "tokens") : 0.0;
   return {{kind->first, {positive(fields, "bytes") / kind->second}, rows}, kind->second};
@@ -443,6 +438,68 @@ std::string decade(double size, std::string_view unit) {
   return fmt::format("10^{}..10^{} {}", exponent, exponent + 1, unit);
 }
 
+/// The measurement of a row, and the classes that it is of.
+struct Reading {
+  Seconds time{};
+  decltype(Measurement::what) what;
+  std::string kind, size;
+};
+
+Reading reading_of(const Fields& fields) {
+  const auto has = [&](const char* key) { return cell(fields, key) != nullptr; };
+  const std::string op = has("op") ? *cell(fields, "op") : "";
+  const std::string verb = op.starts_with(kAllToAll) ? op.substr(kAllToAll.size()) : op;
+  const std::string way = has("phase") ? *cell(fields, "phase") : verb;
+  const bool is_product = has("m") && has("n") && has("k");
+  const auto size_of = [](const auto& product) { return decade(flops(product).value, "FLOP"); };
+  if (is_other(op)) return {measured_time(fields), MeasuredOther{op}, op, "any"};
+  if (op == "host_to_device" || op == "device_to_host") {
+    return {measured_time(fields), copy(fields, op == "host_to_device"), op,
+            decade(positive(fields, "bytes"), "B")};
+  }
+  if (op == "gemm_beside_collective") {
+    return {measured_time(fields), MeasuredBeside{gemm(fields)}, op, size_of(gemm(fields))};
+  }
+  if (has("topk") && (way == "dispatch" || way == "combine")) {
+    const MeasuredDispatch what = dispatch(fields, way == "combine");
+    return {measured_time(fields, what), what, way, decade(what.dispatch.tokens, "tokens")};
+  }
+  if (has("ranks")) {
+    const Seconds time = measured_time(fields);
+    const MeasuredCollective what = collective(fields);
+    return {time, what, std::string(name(what.op)), decade(positive(fields, "bytes"), "B")};
+  }
+  if (has("m_per_group")) {
+    const GroupedGemm what = grouped_gemm(fields);
+    return {measured_time(fields, flops(what)), MeasuredKernels{{what}}, "grouped_gemm",
+            size_of(what)};
+  }
+  if (has("local_rows")) {
+    return {measured_time(fields), expert_layer(fields), "expert_layer",
+            decade(std::ceil(positive(fields, "local_rows")), "rows")};
+  }
+  if (is_product && has("recipe")) {
+    return {measured_time(fields), cast_and_product(fields), "cast_and_gemm",
+            size_of(gemm(fields))};
+  }
+  if (is_product) {
+    const Gemm what = gemm(fields);
+    return {measured_time(fields, flops(what)), what, "gemm", size_of(what)};
+  }
+  if (has("seq") && (has("v_heads") || has("k_heads"))) {
+    return {measured_time(fields), mixer(fields), has("kernel") ? *cell(fields, "kernel") : "mixer",
+            decade(real(whole(fields, "seq")), "tokens")};
+  }
+  if (has("seq") && has("heads")) {
+    const MeasuredAttention what = attention(fields);
+    return {measured_time(fields, paper_flops(what.attention)), what, "attention",
+            decade(real(whole(fields, "seq")), "tokens")};
+  }
+  const Seconds time = measured_time(fields);
+  const MeasuredStream what = stream(fields);
+  return {time, what, std::string(name(what.stream.kind)), decade(what.stream.bytes.value, "B")};
+}
+
 }  // namespace
 
 std::vector<Fields> both_ways(Fields fields) {
@@ -459,87 +516,10 @@ std::vector<Fields> both_ways(Fields fields) {
 }
 
 Measurement read_measurement(Fields fields) {
-  Measurement point;
-  std::string kind;
-  std::string size;
-  const std::string op = cell(fields, "op") ? *cell(fields, "op") : "";
-  const std::string verb = op.starts_with(kAllToAll) ? op.substr(kAllToAll.size()) : op;
-  const std::string way = cell(fields, "phase") ? *cell(fields, "phase") : verb;
-  const auto timed = [&] { point.time = measured_time(fields); };
-  if (is_other(op)) {
-    timed();
-    kind = op;
-    size = "any";
-    point.what = MeasuredOther{op};
-  } else if (op == "host_to_device" || op == "device_to_host") {
-    timed();
-    const MeasuredCopy what = copy(fields, op == "host_to_device");
-    kind = op;
-    size = decade(what.bytes.value, "B");
-    point.what = what;
-  } else if (op == "gemm_beside_collective") {
-    timed();
-    const MeasuredBeside what{gemm(fields)};
-    kind = op;
-    size = decade(flops(what.gemm).value, "FLOP");
-    point.what = what;
-  } else if (cell(fields, "topk") && (way == "dispatch" || way == "combine")) {
-    const MeasuredDispatch what = dispatch(fields, way == "combine");
-    point.time = measured_time(fields, what);
-    kind = way;
-    size = decade(what.dispatch.tokens, "tokens");
-    point.what = what;
-  } else if (cell(fields, "ranks")) {
-    timed();
-    const MeasuredCollective what = collective(fields);
-    kind = name(what.op);
-    size = decade(what.bytes.value, "B");
-    point.what = what;
-  } else if (cell(fields, "m_per_group")) {
-    const GroupedGemm what = grouped_gemm(fields);
-    point.time = measured_time(fields, flops(what));
-    kind = "grouped_gemm";
-    size = decade(flops(what).value, "FLOP");
-    point.what = MeasuredKernels{{what}};
-  } else if (cell(fields, "local_rows")) {
-    timed();
-    point.what = expert_layer(fields);
-    kind = "expert_layer";
-    size = decade(std::ceil(positive(fields, "local_rows")), "rows");
-  } else if (cell(fields, "m") && cell(fields, "n") && cell(fields, "k") &&
-             cell(fields, "recipe")) {
-    timed();
-    point.what = cast_and_product(fields);
-    kind = "cast_and_gemm";
-    size = decade(flops(gemm(fields)).value, "FLOP");
-  } else if (cell(fields, "m") && cell(fields, "n") && cell(fields, "k")) {
-    const Gemm what = gemm(fields);
-    point.time = measured_time(fields, flops(what));
-    kind = "gemm";
-    size = decade(flops(what).value, "FLOP");
-    point.what = what;
-  } else if (cell(fields, "seq") && (cell(fields, "v_heads") || cell(fields, "k_heads"))) {
-    timed();
-    point.what = mixer(fields);
-    kind = cell(fields, "kernel") ? *cell(fields, "kernel") : "mixer";
-    size = decade(static_cast<double>(whole(fields, "seq")), "tokens");
-  } else if (cell(fields, "seq") && cell(fields, "heads")) {
-    const MeasuredAttention what = attention(fields);
-    point.time = measured_time(fields, paper_flops(what.attention));
-    kind = "attention";
-    size = decade(static_cast<double>(what.attention.seq), "tokens");
-    point.what = what;
-  } else {
-    timed();
-    const MeasuredStream what = stream(fields);
-    kind = name(what.stream.kind);
-    size = decade(what.stream.bytes.value, "B");
-    point.what = what;
-  }
-  fields.emplace("operator", kind);
-  fields.emplace("size_class", size);
-  point.fields = std::move(fields);
-  return point;
+  Reading read = reading_of(fields);
+  fields.emplace("operator", std::move(read.kind));
+  fields.emplace("size_class", std::move(read.size));
+  return {std::move(read.what), read.time, std::move(fields)};
 }
 
 }  // namespace prequel

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "calibrate/measure/work.hpp"
 #include "hw/kernels/mixers.hpp"
 #include "hw/terms/vocabulary.hpp"
 
@@ -30,14 +31,7 @@ struct MeasuredKernels {
   std::vector<std::variant<Gemm, GroupedGemm, Stream, Scan, SparseAttention>> kernels;
 };
 
-/// `bytes` in the convention of nccl-tests: the whole buffer of all_gather and reduce_scatter.
-struct MeasuredCollective {
-  CollectiveOp op{};
-  int ranks{};
-  int nodes{1};
-  Bytes bytes{};
-  int groups{1};  ///< that did the same at once
-};
+using MeasuredCollective = CollectiveWork;
 
 /// Tokens to their experts, or back, over an expert-parallel group of `ranks`.
 struct MeasuredDispatch {
@@ -47,12 +41,7 @@ struct MeasuredDispatch {
   double units{};  ///< compute units that the kernels had; 0: as many as they take by default
 };
 
-/// A copy between the memories of host and device.
-struct MeasuredCopy {
-  bool to_device{};
-  bool pinned{};
-  Bytes bytes{};
-};
+using MeasuredCopy = HostCopy;
 
 /// A product while a collective runs on the same device from the beginning to the end.
 struct MeasuredBeside {

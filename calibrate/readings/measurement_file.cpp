@@ -1,6 +1,7 @@
 #include "calibrate/readings/measurement_file.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <fstream>
@@ -162,6 +163,36 @@ MeasurementFile read_measurements(const std::vector<std::string>& paths) {
     all.context.merge(file.context);
   }
   return all;
+}
+
+RowFilter parse_row_filter(std::string_view text) {
+  const auto equals = text.find('=');
+  const bool negated = equals != std::string_view::npos && equals > 0 && text[equals - 1] == '!';
+  const std::string_view column =
+      equals == std::string_view::npos ? "" : text.substr(0, equals - (negated ? 1 : 0));
+  if (column.empty()) {
+    throw InputError(
+        "where", fmt::format("expected COLUMN=VALUE or COLUMN!=VALUE (with * for any text), got {}",
+                             in_quotes(text)));
+  }
+  return {std::string(column), std::string(text.substr(equals + 1)), negated};
+}
+
+bool matches(std::string_view text, std::string_view pattern) {
+  std::string literal;  // but for *
+  for (const char c : pattern) {
+    if (c == '?' || c == '[' || c == '\\') literal += '\\';
+    literal += c;
+  }
+  return fnmatch(literal.c_str(), std::string(text).c_str(), 0) == 0;
+}
+
+bool meets(const Fields& fields, const std::vector<RowFilter>& filters) {
+  return std::all_of(filters.begin(), filters.end(), [&](const RowFilter& filter) {
+    const auto found = fields.find(filter.column);
+    const std::string_view cell = found == fields.end() ? "" : std::string_view(found->second);
+    return matches(cell, filter.pattern) != filter.negated;
+  });
 }
 
 }  // namespace prequel

@@ -26,7 +26,6 @@ constexpr double kSameRatio = 0.01;
 
 /// One row, out of place (in place where the first half is blank).
 struct Row {
-  std::size_t line{};
   double bytes{};
   std::string type;
   double time_us{};
@@ -131,13 +130,8 @@ std::optional<Row> parse_any_row(const std::vector<std::string>& tokens, std::si
 
 /// busbw / algbw of the largest message.
 double bus_ratio(const std::vector<Row>& rows) {
-  const Row* best = nullptr;
-  for (const Row& row : rows) {
-    if (row.algorithm_rate > 0.0 && (!best || row.algorithm_rate > best->algorithm_rate)) {
-      best = &row;
-    }
-  }
-  return best ? best->bus_rate / best->algorithm_rate : 0.0;
+  const auto best = std::ranges::max_element(rows, {}, &Row::algorithm_rate);
+  return best->algorithm_rate > 0.0 ? best->bus_rate / best->algorithm_rate : 0.0;
 }
 
 /// Fills in from busbw / algbw what the log does not say. Throws InputError where that is not
@@ -227,7 +221,6 @@ MeasurementFile read_nccl_log(std::istream& in, const std::string& file) {
   const auto finish = [&] {
     if (pending.empty()) return;
     if (auto row = parse_any_row(pending, first_time)) {
-      row->line = pending_line;
       rows.push_back(*row);
     } else {
       result.unread.push_back(
@@ -283,29 +276,21 @@ MeasurementFile read_nccl_json(std::istream& in, const std::string& file) {
   std::vector<Row> rows;
   std::size_t index = 0;
   for (const json& entry : document["results"]) {
-    ++index;
-    const auto number = [](const json& object, const char* key) {
-      const bool there = object.is_object() && object.contains(key) && object[key].is_number();
-      return there ? object[key].get<double>() : 0.0;
+    const auto number = [&entry](const std::string& path) {
+      const json::json_pointer at(path);
+      return entry.contains(at) && entry[at].is_number() ? entry[at].get<double>() : 0.0;
     };
-    const bool out_of_place = entry.is_object() && entry.contains("out_of_place") &&
-                              number(entry["out_of_place"], "time") > 0.0;
-    const json half = entry.is_object()
-                          ? entry.value(out_of_place ? "out_of_place" : "in_place", json::object())
-                          : json::object();
-    Row row;
-    row.bytes = number(entry, "size");
-    row.time_us = number(half, "time");
-    row.algorithm_rate = number(half, "alg_bw");
-    row.bus_rate = number(half, "bus_bw");
-    row.type = entry.is_object() && entry.contains("type") && entry["type"].is_string()
-                   ? entry["type"].get<std::string>()
-                   : "float";
+    const bool out_of_place = number("/out_of_place/time") > 0.0;
+    const std::string half = out_of_place ? "/out_of_place" : "/in_place";
+    const bool typed = entry.is_object() && entry.contains("type") && entry["type"].is_string();
+    const Row row{number("/size"), typed ? entry["type"].get<std::string>() : "float",
+                  number(half + "/time"), number(half + "/alg_bw"), number(half + "/bus_bw")};
     if (row.bytes > 0.0 && row.time_us > 0.0) {
       rows.push_back(row);
     } else {
-      result.unread.push_back(fmt::format("{}: /results/{}: no size or no time", file, index - 1));
+      result.unread.push_back(fmt::format("{}: /results/{}: no size or no time", file, index));
     }
+    ++index;
   }
   add_points(result, run, rows, file);
   return result;

@@ -34,11 +34,7 @@ std::map<std::string, Moved> moved_numbers(const Scenario& scenario, const Uncer
   std::map<std::string, Moved> numbers;
   for (const QuantityFit* fit : {&report.time, &report.memory}) {
     for (const CalibratedConstant& one : fit->constants) {
-      const auto at = [&](double u) {
-        Scenario copy = scenario;
-        move(copy, uncertainty, one.constant, u);
-        return fields_of(copy, one.constant);
-      };
+      const auto at = [&](double u) { return fields_at(scenario, uncertainty, one.constant, u); };
       const auto before = fields_of(scenario, one.constant);
       const auto value = at(one.deviation);
       const auto above = at(one.deviation + one.sd);
@@ -90,17 +86,6 @@ Json calibration_json(const RunFitReport& report, const std::string& origin) {
           {"correlations", correlations}};
 }
 
-/// Sets the names of a stack that the runs made most probable.
-void set_choice(Document& software, const StackChoice& choice) {
-  constexpr std::array<const char*, 3> kOverlaps{"none", "no-pipeline", "always"};
-  if (choice.flash_kernel) software.set("kernels.flash_kernel", *choice.flash_kernel);
-  if (choice.launch) software.set("launch", std::string(name(*choice.launch)));
-  if (choice.gradient_overlap) {
-    software.set("communication.gradient_overlap",
-                 kOverlaps[static_cast<std::size_t>(*choice.gradient_overlap)]);
-  }
-}
-
 CalibratedFile finished(const std::string& folder, const std::string& name, const Document& file,
                         const std::string& note) {
   nlohmann::ordered_json content(file.json());
@@ -142,8 +127,11 @@ std::vector<CalibratedFile> calibrated_files(const Library& library,
                                                                         experts, row.run->plan))
                               : usual_stack(library, *row.run, row.run->software, experts);
       set_numbers(software, "software", numbers);
-      if (!report.time.choices.empty()) {
-        set_choice(software, report.time.choices.front().choice);
+      if (!report.time.choices.empty()) {  // the names that the runs made most probable
+        const StackChoice& best = report.time.choices.front().choice;
+        for (std::size_t i = 0; i < best.size(); ++i) {
+          if (!best[i].empty()) software.set(std::string(kStackNames[i]), best[i]);
+        }
       }
       software.set("calibration", calibration_json(report, note).dump());
       if (report.time.held_out.n > 0) {

@@ -68,8 +68,7 @@ std::vector<FewRuns> few_runs(const Library& library, const std::vector<Measured
                               int picks, const std::atomic<bool>* stop) {
   std::vector<ObservedRun> times = observed_times(library, runs);
   if (times.size() < 3) throw InputError("few", "needs at least three runs that can be predicted");
-  std::vector<Uncertain> constants;
-  for (std::size_t i = 0; i < kUncertainOfTime; ++i) constants.push_back(Uncertain(i));
+  const std::vector<Uncertain> constants = constants_of(true);
   WhatIsKnown before_runs = what_is_known(times, uncertainty, constants);
   const RunFit fit(std::move(times), uncertainty, constants, std::move(before_runs), stop);
   const std::size_t all = fit.runs().size();

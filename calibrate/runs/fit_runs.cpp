@@ -35,16 +35,6 @@ std::string shown_path(const Scenario& scenario, Uncertain constant) {
   return fields.empty() ? std::string(name(constant)) : fields.front().path;
 }
 
-double value_at(const Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant,
-                const std::string& path, double u) {
-  Scenario moved = scenario;
-  move(moved, uncertainty, constant, u);
-  for (const UncertainField& field : fields_of(moved, constant)) {
-    if (field.path == path) return field.value;
-  }
-  return std::exp(u);
-}
-
 CalibratedConstant calibrated(const RunFit& fit, const Uncertainty& uncertainty,
                               const Hypothesis& best, Index index) {
   const Posterior& posterior = best.posterior;
@@ -123,20 +113,30 @@ std::vector<Fold> folds_with(const std::vector<int>& fold_of) {
   return folds;
 }
 
-void hold_out(const RunFit& fit, const std::vector<int>& fold_of, QuantityFit& report) {
+/// Tells how far the forecasts of rows are off, each made without its own fold.
+void report_held_out(const RunFit& fit, const std::vector<Fold>& folds,
+                     const std::vector<Forecast>& forecasts, QuantityFit& report) {
   Errors held_out, baseline;
-  for (const Fold& fold : folds_with(fold_of)) {
-    const std::vector<Forecast> forecasts = fit.forecasts(fit.fit(fold.fitted), fold.checked);
+  for (const Fold& fold : folds) {
     const double factor = fit.one_factor(fold.fitted);
-    for (std::size_t i = 0; i < fold.checked.size(); ++i) {
-      const ObservedRun& run = fit.runs()[fold.checked[i]];
-      held_out.add(run, forecasts[i]);
-      baseline.add(run, {fit.as_files_say(fold.checked[i]) + factor, 0.0});
+    for (const std::size_t row : fold.checked) {
+      held_out.add(fit.runs()[row], forecasts[row]);
+      baseline.add(fit.runs()[row], {fit.as_files_say(row) + factor, 0.0});
     }
   }
   report.held_out = error_statistics(held_out.relative);
   report.one_factor = error_statistics(baseline.relative);
   report.coverage = coverage(held_out.distances);
+}
+
+void hold_out(const RunFit& fit, const std::vector<int>& fold_of, QuantityFit& report) {
+  const std::vector<Fold> folds = folds_with(fold_of);
+  std::vector<Forecast> held_out(fit.runs().size());
+  for (const Fold& fold : folds) {
+    const std::vector<Forecast> forecasts = fit.forecasts(fit.fit(fold.fitted), fold.checked);
+    for (std::size_t i = 0; i < forecasts.size(); ++i) held_out[fold.checked[i]] = forecasts[i];
+  }
+  report_held_out(fit, folds, held_out, report);
 }
 
 RefitErrors refit_errors(const RunFit& fit, const std::vector<Forecast>& forecasts) {
@@ -186,7 +186,6 @@ void leave_out(const RunFit& fit, const LinearModel& near, const Uncertainty& un
   std::vector<std::size_t> all(fit.runs().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   std::vector<Forecast> left_out(all.size());
-  Errors held_out, baseline;
   parallel_for(folds.size(), [&](std::size_t i) {
     const Fold& fold = folds[i];
     const std::vector<Forecast> forecasts =
@@ -198,16 +197,7 @@ void leave_out(const RunFit& fit, const LinearModel& near, const Uncertainty& un
       left_out[row] = {forecasts[k].log_median, std::hypot(forecasts[k].scale, std::sqrt(news))};
     }
   });
-  for (const Fold& fold : folds) {
-    const double factor = fit.one_factor(fold.fitted);
-    for (const std::size_t row : fold.checked) {
-      held_out.add(fit.runs()[row], left_out[row]);
-      baseline.add(fit.runs()[row], {fit.as_files_say(row) + factor, 0.0});
-    }
-  }
-  report.held_out = error_statistics(held_out.relative);
-  report.one_factor = error_statistics(baseline.relative);
-  report.coverage = coverage(held_out.distances);
+  report_held_out(fit, folds, left_out, report);
   result.folds = folds.size();
   result.n = report.held_out.n;
   result.left_out = refit_errors(fit, left_out);
@@ -254,15 +244,11 @@ QuantityFit fit_quantity(const RunFit& fit, const Uncertainty& uncertainty,
 }
 
 /// Those among `chosen` that move times, or memory.
-std::vector<Uncertain> constants_of(const std::vector<Uncertain>& chosen, bool of_time) {
-  std::vector<Uncertain> constants;
-  for (std::size_t i = 0; i < kUncertain; ++i) {
-    const auto constant = Uncertain(i);
-    if ((constant < Uncertain::framework) != of_time) continue;
-    if (chosen.empty() || std::ranges::find(chosen, constant) != chosen.end()) {
-      constants.push_back(constant);
-    }
-  }
+std::vector<Uncertain> constants_among(const std::vector<Uncertain>& chosen, bool of_time) {
+  std::vector<Uncertain> constants = constants_of(of_time);
+  std::erase_if(constants, [&](Uncertain constant) {
+    return !chosen.empty() && std::ranges::find(chosen, constant) == chosen.end();
+  });
   return constants;
 }
 
@@ -305,8 +291,8 @@ RunFitReport fit_runs(const Library& library, const std::vector<MeasuredRun>& ru
   // Where folds leave out what rows share, times alone are asked.
   std::vector<ObservedRun> memory;
   if (fold_by.empty()) memory = observed_memory(library, runs);
-  const auto of_time = constants_of(chosen, true);
-  const auto of_memory = constants_of(chosen, false);
+  const auto of_time = constants_among(chosen, true);
+  const auto of_memory = constants_among(chosen, false);
   // Constants that are named are believed to have changed. Where folds leave out what rows share,
   // the rows alone are to tell: files were chosen on some of them.
   const auto known = chosen.empty() && fold_by.empty() ? what_is_known : only_priors;

@@ -68,28 +68,14 @@ std::string attention_path(const Scenario& scenario) {
                      nearest - kernel.head_sizes.begin());
 }
 
-/// The first number of the job's that the constant moves, and what it becomes over what it is.
-struct Number {
-  std::string path;
-  double before{};
-};
-Number number_of(const Scenario& scenario, Uncertain constant) {
+/// The first number of the job's that the constant moves; none: it has a factor alone.
+UncertainField number_of(const Scenario& scenario, Uncertain constant) {
   const std::string begin =
       constant == Uncertain::attention ? attention_path(scenario) : std::string();
   for (const UncertainField& field : fields_of(scenario, constant)) {
-    if (field.value > 0 && field.path.starts_with(begin)) return {field.path, field.value};
+    if (field.value > 0 && field.path.starts_with(begin)) return field;
   }
-  return {};
-}
-double ratio_at(const Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant,
-                const Number& number, double u) {
-  if (number.path.empty()) return std::exp(u);
-  Scenario moved = scenario;
-  move(moved, uncertainty, constant, u);
-  for (const UncertainField& field : fields_of(moved, constant)) {
-    if (field.path == number.path) return field.value / number.before;
-  }
-  return 1.0;
+  return {{}, 1.0};
 }
 
 /// The posterior of one constant alone.
@@ -119,9 +105,9 @@ std::vector<GapCause> gap_causes(const std::vector<ObservedRun>& runs,
     if (found.model.slopes.isZero()) continue;  // no run feels it
     const double u = found.constants[0];
     const double sd = std::sqrt(found.covariance(0, 0));
-    const Number number = number_of(scenario, constant);
+    const UncertainField number = number_of(scenario, constant);
     const auto at = [&](double moved) {
-      return ratio_at(scenario, uncertainty, constant, number, moved);
+      return value_at(scenario, uncertainty, constant, number.path, moved) / number.value;
     };
     GapCause cause{{}, number.path, 0.0, at(u), 0.0, 0.0};
     std::tie(cause.low, cause.high) = std::minmax({at(u - reach * sd), at(u + reach * sd)});

@@ -216,8 +216,8 @@ Hypothesis RunFit::hypothesis(const std::vector<ObservedRun>& part,
   Hypothesis result{choice, {}, VectorXd::Zero(start.at.size()), 0.0};
   result.posterior = under_priors(part, quantities, std::move(start), result.prior_sd);
   result.prior_sd = result.prior_sd.cwiseSqrt();
-  if (const int names = changes(choice); names > 0) {
-    result.posterior.log_evidence += names * std::log(known_.other_name);
+  for (const std::string& name : choice) {
+    if (!name.empty()) result.posterior.log_evidence += std::log(known_.other_name);
   }
   return result;
 }

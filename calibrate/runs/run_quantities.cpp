@@ -19,8 +19,6 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 
-constexpr std::array<std::string_view, 3> kOverlapNames{"none", "no-pipeline", "always"};
-
 /// How far constants may be off: a share of the way from the variance that a checked stack has to
 /// that of one never seen, and how probable that is before the runs, for each of the two. Checked
 /// with `calibrate runs --few` over the tables of data/runs.
@@ -63,10 +61,13 @@ std::vector<ObservedRun> observed(const Library& library, const std::vector<Meas
 
 /// Makes the choice, but where the row itself says.
 void choose(ObservedRun& observed, const StackChoice& choice) {
+  const auto& [kernel, launch, overlap] = choice;
   Software& software = observed.scenario.software;
-  if (choice.flash_kernel) software.kernels.flash_kernel = *choice.flash_kernel;
-  if (choice.launch && !observed.run->launch) software.host.launch = *choice.launch;
-  if (choice.gradient_overlap) software.communication.gradient_overlap = *choice.gradient_overlap;
+  if (!kernel.empty()) software.kernels.flash_kernel = kernel;
+  if (!launch.empty() && !observed.run->launch) software.host.launch = *named<Launch>(launch);
+  if (!overlap.empty()) {
+    software.communication.gradient_overlap = *named<GradientOverlap>(overlap);
+  }
 }
 
 bool has_kernel(const Device& device, const std::string& kernel) {
@@ -78,19 +79,33 @@ bool has_kernel(const Device& device, const std::string& kernel) {
 
 std::string text(const StackChoice& choice) {
   std::vector<std::string> words;
-  if (choice.flash_kernel) words.push_back("flash_kernel " + *choice.flash_kernel);
-  if (choice.launch) words.push_back(fmt::format("launch {}", name(*choice.launch)));
-  if (choice.gradient_overlap) {
-    words.push_back(fmt::format("gradient_overlap {}",
-                                kOverlapNames[static_cast<std::size_t>(*choice.gradient_overlap)]));
+  for (std::size_t i = 0; i < choice.size(); ++i) {
+    const std::string_view key = kStackNames[i].substr(kStackNames[i].rfind('.') + 1);
+    if (!choice[i].empty()) words.push_back(fmt::format("{} {}", key, choice[i]));
   }
   return words.empty() ? "as the files say" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-int changes(const StackChoice& choice) {
-  return static_cast<int>(choice.flash_kernel.has_value()) +
-         static_cast<int>(choice.launch.has_value()) +
-         static_cast<int>(choice.gradient_overlap.has_value());
+std::vector<Uncertain> constants_of(bool of_time) {
+  std::vector<Uncertain> constants;
+  for (std::size_t i = 0; i < kUncertain; ++i) {
+    if ((i < kUncertainOfTime) == of_time) constants.push_back(Uncertain(i));
+  }
+  return constants;
+}
+
+std::vector<UncertainField> fields_at(Scenario scenario, const Uncertainty& uncertainty,
+                                      Uncertain constant, double u) {
+  move(scenario, uncertainty, constant, u);
+  return fields_of(scenario, constant);
+}
+
+double value_at(const Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant,
+                const std::string& path, double u) {
+  for (const UncertainField& field : fields_at(scenario, uncertainty, constant, u)) {
+    if (field.path == path) return field.value;
+  }
+  return std::exp(u);
 }
 
 std::vector<ObservedRun> observed_times(const Library& library,
@@ -122,28 +137,19 @@ std::vector<StackChoice> neighbours(const StackChoice& from, const std::vector<O
   std::vector<StackChoice> result;
   if (runs.empty()) return result;
   const Scenario& first = runs.front().scenario;
-  if (!from.flash_kernel) {
-    for (const AttentionKernel& kernel : first.device.attention) {
-      const bool everywhere = std::ranges::all_of(runs, [&](const ObservedRun& run) {
-        return has_kernel(run.scenario.device, kernel.name);
-      });
-      if (!everywhere || kernel.name == first.software.kernels.flash_kernel) continue;
-      result.push_back(from);
-      result.back().flash_kernel = kernel.name;
-    }
-  }
-  if (!from.launch) {
+  const auto add = [&](std::size_t which, std::string_view said, std::string_view word) {
+    if (word == said || !from[which].empty()) return;
     result.push_back(from);
-    result.back().launch =
-        first.software.host.launch == Launch::async ? Launch::blocking : Launch::async;
+    result.back()[which] = word;
+  };
+  for (const AttentionKernel& kernel : first.device.attention) {
+    const bool everywhere = std::ranges::all_of(
+        runs, [&](const ObservedRun& run) { return has_kernel(run.scenario.device, kernel.name); });
+    if (everywhere) add(0, first.software.kernels.flash_kernel, kernel.name);
   }
-  if (!from.gradient_overlap) {
-    const GradientOverlap said = first.software.communication.gradient_overlap;
-    for (const GradientOverlap other : {GradientOverlap::none, GradientOverlap::always}) {
-      if (other == said) continue;
-      result.push_back(from);
-      result.back().gradient_overlap = other;
-    }
+  for (const Launch one : all_of<Launch>()) add(1, name(first.software.host.launch), name(one));
+  for (const GradientOverlap one : {GradientOverlap::none, GradientOverlap::always}) {
+    add(2, name(first.software.communication.gradient_overlap), name(one));
   }
   return result;
 }

@@ -2,7 +2,9 @@
 
 /// Measured runs as a calibration sees them: what was observed, and what the constants make of it.
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calibrate/statistics/posterior.hpp"
@@ -11,15 +13,12 @@
 
 namespace prequel {
 
-/// Constants of the stack that are names, not numbers: a kernel's generation, how the host
-/// launches, when gradients are reduced. Empty: as the files say.
-struct StackChoice {
-  std::optional<std::string> flash_kernel;
-  std::optional<Launch> launch;
-  std::optional<GradientOverlap> gradient_overlap;
-
-  friend bool operator==(const StackChoice&, const StackChoice&) = default;
-};
+/// Keys of a stack's file whose values are names, not numbers: a kernel's generation, how the host
+/// launches, when gradients are reduced.
+inline constexpr std::array<std::string_view, 3> kStackNames{"kernels.flash_kernel", "launch",
+                                                             "communication.gradient_overlap"};
+/// The words of these keys; empty: as the files say.
+using StackChoice = std::array<std::string, kStackNames.size()>;
 /// "flash_kernel flash-2, launch async", or "as the files say".
 std::string text(const StackChoice& choice);
 
@@ -49,8 +48,15 @@ std::vector<StackChoice> neighbours(const StackChoice& from, const std::vector<O
 LogQuantities log_quantities(const std::vector<ObservedRun>& runs, const Uncertainty& uncertainty,
                              const std::vector<Uncertain>& constants, const StackChoice& choice);
 
-/// How many names the choice changes.
-int changes(const StackChoice& choice);
+/// The constants that move times, or those that move memory.
+std::vector<Uncertain> constants_of(bool of_time);
+
+/// The numbers that a constant moves, at u.
+std::vector<UncertainField> fields_at(Scenario scenario, const Uncertainty& uncertainty,
+                                      Uncertain constant, double u);
+/// The one at `path`; of a constant that stands in no file, its factor.
+double value_at(const Scenario& scenario, const Uncertainty& uncertainty, Uncertain constant,
+                const std::string& path, double u);
 
 /// The prior of these constants, all spreads times `level`.
 Prior prior_of(const Uncertainty& uncertainty, const std::vector<Uncertain>& constants,

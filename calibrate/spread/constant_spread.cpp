@@ -41,14 +41,6 @@ std::vector<ObservedRun> observed(const Library& library, const std::vector<Meas
   return told == RunQuantity::time ? observed_times(library, runs) : observed_memory(library, runs);
 }
 
-std::vector<Uncertain> constants_of(RunQuantity told) {
-  std::vector<Uncertain> constants;
-  for (std::size_t i = 0; i < kUncertain; ++i) {
-    if ((i < kUncertainOfTime) == (told == RunQuantity::time)) constants.push_back(Uncertain(i));
-  }
-  return constants;
-}
-
 const NoisePrior& noise_of(const Uncertainty& uncertainty, RunQuantity told) {
   return told == RunQuantity::time ? uncertainty.time_noise : uncertainty.memory_noise;
 }
@@ -135,7 +127,7 @@ std::optional<Case> case_of(const Library& library, const std::string& table,
   }
   const std::vector<ObservedRun> observed = prequel::observed(library, rows, told);
   if (observed.size() < kFewestRows || 2 * observed.size() < rows.size()) return std::nullopt;
-  const std::vector<Uncertain> constants = constants_of(told);
+  const std::vector<Uncertain> constants = constants_of(told == RunQuantity::time);
   const Prior wide = prior_of(uncertainty, constants, noise_of(uncertainty, told), 1.5);
   const LogQuantities quantities = log_quantities(observed, uncertainty, constants, {});
   Case result;
@@ -190,8 +182,7 @@ struct Moments {
       return one.model.values + one.model.slopes * (u - one.model.at);
     };
     const Posterior found = posterior(prior, one.seen, linear, one.model);
-    const std::vector<Uncertain> constants =
-        constants_of(one.told.memory ? RunQuantity::memory : RunQuantity::time);
+    const std::vector<Uncertain> constants = constants_of(!one.told.memory);
     for (std::size_t k = 0; k < constants.size(); ++k) {
       const auto i = static_cast<Index>(k);
       if (one.model.slopes.col(i).isZero()) continue;
@@ -207,7 +198,8 @@ struct Moments {
 Moments moments_of(const std::vector<Case>& cases, const Uncertainty& uncertainty, RunQuantity told,
                    bool own) {
   Moments moments;
-  const Prior prior = prior_of(uncertainty, constants_of(told), noise_of(uncertainty, told));
+  const Prior prior =
+      prior_of(uncertainty, constants_of(told == RunQuantity::time), noise_of(uncertainty, told));
   for (const Case& one : cases) {
     if (one.told.own == own && one.told.memory == (told == RunQuantity::memory))
       moments.add(one, prior);
@@ -252,8 +244,7 @@ std::map<std::string, std::vector<const Case*>> by_likely_stacks(const std::vect
 /// stack of which no run was seen. Tables count by their rows, no more than a few.
 double unseen_level(const std::vector<Case>& cases, const Uncertainty& uncertainty) {
   constexpr double kLeast = 0.1, kMost = 3.0, kStep = 1.05;
-  const Prior prior =
-      prior_of(uncertainty, constants_of(RunQuantity::time), uncertainty.time_noise);
+  const Prior prior = prior_of(uncertainty, constants_of(true), uncertainty.time_noise);
   struct Row {
     double gap{}, spread{}, weight{};
   };

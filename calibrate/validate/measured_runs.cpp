@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -84,17 +83,14 @@ class Cells {
     return positive(column);
   }
 
-  template <class Enum, std::size_t N>
-  std::optional<Enum> choice(const std::string& column,
-                             const std::array<std::string_view, N>& names) {
+  template <Worded Enum>
+  std::optional<Enum> choice(const std::string& column) {
     const std::string cell = text(column);
-    if (cell.empty()) return std::nullopt;
-    for (std::size_t i = 0; i < N; ++i) {
-      if (names[i] == cell) return Enum(i);
+    const auto value = named<Enum>(cell);
+    if (!value && !cell.empty()) {
+      wrong(column, cell, fmt::format("one of {}", fmt::join(kWordsOf<Enum>, ", ")));
     }
-    std::vector<std::string> known(names.begin(), names.end());
-    wrong(column, cell, fmt::format("one of {}", fmt::join(known, ", ")));
-    return std::nullopt;
+    return value;
   }
 
   /// In its column, or in that of its name.
@@ -122,10 +118,14 @@ class Cells {
   std::string contradiction_;
 };
 
+/// Depths of multi-token prediction: a number, or a word that it is on.
+std::int64_t depths_of(const std::string& text) {
+  const auto depths = parse_integer(text);
+  return depths && *depths >= 0 && *depths < 64 ? *depths : 1;
+}
+
 constexpr std::string_view kContradicts = "contradicts";  ///< begins the `check` of rows apart
 constexpr std::int64_t kMost = 1 << 20;
-constexpr std::array<std::string_view, 3> kStatuses{"ok", "oom", "failed"};
-constexpr std::array<std::string_view, 2> kFlags{"0", "1"};
 
 /// Experts in the place of the MLP, in the last `moe_layers` of the layers.
 void read_experts(Cells& cells, Transformer& model) {
@@ -153,9 +153,9 @@ std::optional<Transformer> read_shape(Cells& cells, std::optional<std::int64_t> 
   const auto vocab = cells.whole("vocab", 1, 1 << 24);
   const auto kv_heads = cells.whole("kv_heads", 1, 1 << 24);
   const auto ffn_hidden = cells.whole("ffn_hidden", 1, 1 << 24);
-  const auto mlp = cells.choice<Mlp>("mlp", kWordsOf<Mlp>);
-  const auto position = cells.choice<PositionEmbedding>("position", kWordsOf<PositionEmbedding>);
-  const auto tied = cells.choice<int>("tied_embeddings", kFlags);
+  const auto mlp = cells.choice<Mlp>("mlp");
+  const auto position = cells.choice<PositionEmbedding>("position");
+  const auto tied = cells.whole("tied_embeddings", 0, 1);
   const auto head_dim = cells.whole("head_dim", 1, 1 << 24);
   if (!layers || !hidden || !heads || !vocab || !seq_len) return std::nullopt;
   model.name = cells.text("model");
@@ -252,7 +252,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   run.model = read_shape(cells, run.seq_len);
   run.plan = read_layout(cells);
   run.nodes = std::exchange(run.plan.nodes, std::nullopt);
-  run.launch = cells.choice<Launch>("launch", kWordsOf<Launch>);
+  run.launch = cells.choice<Launch>("launch");
   run.clock_ghz = cells.positive("clock_ghz");
   run.sec_per_iter = cells.positive("sec_per_iter");
   run.tflops_per_gpu = cells.positive("tflops_per_gpu");
@@ -261,7 +261,7 @@ MeasuredRun read_run(const std::vector<std::string>& columns, const CsvRow& row,
   run.mem_gib = cells.positive("mem_gib");
   if (run.mem_gib) *run.mem_gib *= unit_in_gib(cells.text("mem_kind"));
   run.memory_kind = memory_kind(cells.text("mem_kind"));
-  if (const auto status = cells.choice<RunStatus>("status", kStatuses)) {
+  if (const auto status = cells.choice<RunStatus>("status")) {
     run.status = *status;
   } else {
     cells.note("status: empty; expected ok, oom or failed");
@@ -304,19 +304,6 @@ std::string cell(const MeasuredRun& run, const std::string& column) {
   const auto found = run.cells.find(column);
   return found == run.cells.end() ? std::string() : found->second;
 }
-
-namespace {
-
-/// Depths of multi-token prediction: a number, or a word that it is on.
-std::int64_t depths_of(const std::string& text) {
-  std::int64_t depths = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, depths);
-  if (read.ec == std::errc() && read.ptr == end && depths >= 0 && depths < 64) return depths;
-  return 1;
-}
-
-}  // namespace
 
 Transformer completed(const Transformer& row, const Transformer& shipped, const MeasuredRun& run) {
   const auto says = [&](const char* column) { return run.cells.contains(column); };

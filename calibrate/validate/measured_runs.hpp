@@ -2,13 +2,16 @@
 
 /// Tables of measured training runs (data/runs/*.csv): one row a run, checked for contradictions.
 
+#include <array>
 #include <functional>
 #include <iosfwd>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "hw/base/words.hpp"
 #include "models/job/library.hpp"
 
 namespace prequel {
@@ -16,6 +19,8 @@ namespace prequel {
 struct RunWords;
 
 enum class RunStatus : std::uint8_t { ok, oom, failed };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<RunStatus>{"ok", "oom", "failed"};
 
 /// The cells of one row, before software defaults.
 struct MeasuredRun {

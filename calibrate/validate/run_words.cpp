@@ -244,24 +244,14 @@ void translate_cells(const RunWords& words, CellTexts& cells) {
 }
 
 std::optional<std::string> attention_kernel(const std::string& said) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kKernels{
-      {{"flash-1", "flash-1"},
-       {"flash-2", "flash-2"},
-       {"flash2", "flash-2"},
-       {"fa2", "flash-2"},
-       {"flash-3", "flash-3"},
-       {"flash3", "flash-3"},
-       {"fa3", "flash-3"},
-       {"flash-4", "flash-4"},
-       {"flash4", "flash-4"},
-       {"fa4", "flash-4"},
-       {"cudnn", "cudnn"},
-       {"flash-1-triton", "flash-1-triton"}}};
   const std::string word = lower_case(said);
-  const auto found = std::ranges::find(kKernels, std::string_view(word),
-                                       &std::pair<std::string_view, std::string_view>::first);
-  if (found == kKernels.end()) return std::nullopt;
-  return std::string(found->second);
+  if (word == "cudnn" || word == "flash-1-triton") return word;
+  for (const std::string_view begin : {"flash-", "flash", "fa"}) {
+    const bool generation =
+        word.size() == begin.size() + 1 && word.back() > '0' && word.back() < '5';
+    if (generation && word.starts_with(begin)) return std::string("flash-") + word.back();
+  }
+  return std::nullopt;
 }
 
 bool is_of_fullest_rank(const std::string& notes) {

@@ -49,15 +49,18 @@ std::string card_of(const std::string& device) {
 
 }  // namespace
 
-bool is_other_card(const Library& library, const std::string& text, const Device& device) {
+std::optional<std::string> usual_device(const Library& library, const std::string& text) {
   const auto machine = usual_machine(library.open("stand_ins", "machines"), text);
-  if (!machine) return false;
-  std::string named = machine->device;
-  if (named.empty()) {
-    named = library.open("clusters", machine->cluster).root().at("device").text();
-  }
-  if (card_of(named) != card_of(device.name)) {
-    const Device other = library.open("devices", named).read_once(read_device);
+  if (!machine) return std::nullopt;
+  if (!machine->device.empty()) return machine->device;
+  return library.open("clusters", machine->cluster).root().at("device").text();
+}
+
+bool is_other_card(const Library& library, const std::string& text, const Device& device) {
+  const auto named = usual_device(library, text);
+  if (!named) return false;
+  if (card_of(*named) != card_of(device.name)) {
+    const Device other = library.open("devices", *named).read_once(read_device);
     const auto half = static_cast<std::size_t>(Precision::fp16);
     const bool alike =
         other.peaks[half] == device.peaks[half] && is_as_large(other.memory.value, device.memory);

@@ -13,6 +13,9 @@ namespace prequel {
 class Library;
 class Document;
 
+/// Returns the device file of the card that a text names; nothing where no known card is named.
+std::optional<std::string> usual_device(const Library& library, const std::string& text);
+
 /// Tests whether a text names another card than the device: one of another name and other peaks or
 /// memory, or the same with memory of another size. A text that names none is of no other.
 bool is_other_card(const Library& library, const std::string& text, const Device& device);

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "calibrate/validate/ranking.hpp"
 #include "calibrate/validate/run_inputs.hpp"
 #include "calibrate/validate/run_words.hpp"
 #include "hw/base/errors.hpp"
@@ -152,65 +151,61 @@ void add_baseline(std::vector<ValidatedRun>& runs) {
   }
 }
 
-/// Sets of rows that a team would have chosen from: one source, one table or day, one cluster and
-/// size, one model, one batch (within 2 %).
-std::vector<std::vector<const ValidatedRun*>> ranking_sets(
-    const std::vector<const ValidatedRun*>& runs) {
-  std::map<std::string, std::vector<const ValidatedRun*>> candidates;
+using Rows = std::vector<const ValidatedRun*>;
+
+/// Rows with an error that have the same cells in these columns, by those cells.
+std::map<std::string, Rows> alike_in(const Rows& runs, std::initializer_list<const char*> columns) {
+  std::map<std::string, Rows> sets;
   for (const ValidatedRun* run : runs) {
     if (!run->time_error || !is_counted(*run)) continue;
     std::string common;
-    for (const char* column :
-         {"source", "cluster", "gpus", "layers", "hidden", "heads", "seq_len"}) {
-      common += cell(run->run, column) + "\n";
-    }
-    candidates[common + "table " + run->run.table].push_back(run);
-    if (!run->run.date.empty()) candidates[common + "date " + run->run.date].push_back(run);
+    for (const char* column : columns) common += cell(run->run, column) + "\n";
+    sets[common].push_back(run);
   }
-  std::vector<std::vector<const ValidatedRun*>> sets;
+  return sets;
+}
+
+/// Sets of rows that a team would have chosen from: one source, one table or day, one cluster and
+/// size, one model, one batch (within 2 %).
+std::vector<Rows> ranking_sets(const Rows& runs) {
+  std::map<std::string, Rows> candidates;
+  for (const auto& [common, members] :
+       alike_in(runs, {"source", "cluster", "gpus", "layers", "hidden", "heads", "seq_len"})) {
+    for (const ValidatedRun* run : members) {
+      candidates[common + "table " + run->run.table].push_back(run);
+      if (!run->run.date.empty()) candidates[common + "date " + run->run.date].push_back(run);
+    }
+  }
+  const auto batch = [](const ValidatedRun* run) { return real(*run->run.plan.gbs); };
+  std::vector<Rows> sets;
   for (auto& [key, members] : candidates) {
-    std::stable_sort(members.begin(), members.end(), [](const auto* a, const auto* b) {
-      return *a->run.plan.gbs < *b->run.plan.gbs;
-    });
-    std::size_t begin = 0;
-    for (std::size_t i = 1; i <= members.size(); ++i) {
-      const bool same =
-          i < members.size() && static_cast<double>(*members[i]->run.plan.gbs) <=
-                                    1.02 * static_cast<double>(*members[begin]->run.plan.gbs);
-      if (same) continue;
-      std::vector<const ValidatedRun*> set(members.begin() + static_cast<std::ptrdiff_t>(begin),
-                                           members.begin() + static_cast<std::ptrdiff_t>(i));
-      if (set.size() >= 3 && std::find(sets.begin(), sets.end(), set) == sets.end()) {
+    std::ranges::stable_sort(members, {}, batch);
+    for (auto begin = members.begin(); begin != members.end();) {
+      const auto end = std::find_if(begin, members.end(), [&](const ValidatedRun* run) {
+        return batch(run) > 1.02 * batch(*begin);
+      });
+      Rows set(begin, end);
+      if (set.size() >= 3 && std::ranges::find(sets, set) == sets.end()) {
         sets.push_back(std::move(set));
       }
-      begin = i;
+      begin = end;
     }
   }
   return sets;
 }
 
 /// At least 8 layouts of one model, batch and precision on as many GPUs of one cluster.
-std::vector<std::vector<const ValidatedRun*>> layout_sets(
-    const std::vector<const ValidatedRun*>& runs) {
+std::vector<Rows> layout_sets(const Rows& runs) {
   constexpr std::size_t kFewestLayouts = 8;
-  std::map<std::string, std::vector<const ValidatedRun*>> candidates;
-  for (const ValidatedRun* run : runs) {
-    if (!run->time_error || !is_counted(*run)) continue;
-    std::string common;
-    for (const char* column : {"file", "model", "layers", "hidden", "cluster", "software", "gpus",
-                               "gbs", "seq_len", "precision"}) {
-      common += cell(run->run, column) + "\n";
-    }
-    candidates[common].push_back(run);
-  }
-  std::vector<std::vector<const ValidatedRun*>> sets;
-  for (auto& [key, members] : candidates) {
-    if (members.size() >= kFewestLayouts) sets.push_back(std::move(members));
+  std::vector<Rows> sets;
+  for (auto& [key, members] : alike_in(runs, {"file", "model", "layers", "hidden", "cluster",
+                                              "software", "gpus", "gbs", "seq_len", "precision"})) {
+    if (members.size() >= kFewestLayouts) sets.push_back(members);
   }
   return sets;
 }
 
-RankingQuality rank_quality(const std::vector<std::vector<const ValidatedRun*>>& sets) {
+RankingQuality rank_quality(const std::vector<Rows>& sets) {
   RankingQuality quality;
   for (const auto& set : sets) {
     std::vector<double> predicted, measured;
@@ -267,7 +262,7 @@ std::vector<ReliabilityBin> reliability(const Said& said, double least) {
 
 /// As a search judges them: all by the spread of the one that is predicted to be best, the first
 /// ones by draws.
-LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets) {
+LayoutOdds layout_odds(const std::vector<Rows>& sets) {
   constexpr std::size_t kDrawn = 30;
   constexpr std::size_t kTried = 3;
   constexpr double kDayToDay = 0.02;
@@ -315,8 +310,7 @@ LayoutOdds layout_odds(const std::vector<std::vector<const ValidatedRun*>>& sets
   return result;
 }
 
-ValidationGroup summarise_group(const std::string& group_name,
-                                const std::vector<const ValidatedRun*>& runs) {
+ValidationGroup summarise_group(const std::string& group_name, const Rows& runs) {
   ValidationGroup group;
   group.name = group_name;
   std::vector<double> time, baseline, memory, time_distances, memory_distances;
@@ -394,7 +388,7 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
 std::vector<ValidationGroup> group_runs(const std::vector<ValidatedRun>& runs,
                                         const std::vector<std::string>& columns) {
   std::vector<std::string> order;
-  std::map<std::string, std::vector<const ValidatedRun*>> members;
+  std::map<std::string, Rows> members;
   for (const ValidatedRun& run : runs) {
     std::string key;
     for (const std::string& column : columns) {
@@ -417,6 +411,34 @@ std::vector<ValidationGroup> group_runs(const std::vector<ValidatedRun>& runs,
     groups.back().by = fmt::format("{}", fmt::join(columns, ","));
   }
   return groups;
+}
+
+double kendall_tau(const std::vector<double>& predicted, const std::vector<double>& measured) {
+  double score = 0;
+  double pairs = 0;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    for (std::size_t j = i + 1; j < predicted.size(); ++j) {
+      const double product = (predicted[i] - predicted[j]) * (measured[i] - measured[j]);
+      score += product > 0 ? 1 : (product < 0 ? -1 : 0);
+      pairs += 1;
+    }
+  }
+  return pairs > 0 ? score / pairs : 0;
+}
+
+double top1_regret(const std::vector<double>& predicted, const std::vector<double>& measured) {
+  const auto best = std::min_element(predicted.begin(), predicted.end()) - predicted.begin();
+  return measured[static_cast<std::size_t>(best)] /
+             *std::min_element(measured.begin(), measured.end()) -
+         1;
+}
+
+std::size_t place_of_best(const std::vector<double>& predicted,
+                          const std::vector<double>& measured) {
+  const auto best = std::min_element(measured.begin(), measured.end()) - measured.begin();
+  const double of_best = predicted[static_cast<std::size_t>(best)];
+  return 1 + static_cast<std::size_t>(std::count_if(predicted.begin(), predicted.end(),
+                                                    [&](double other) { return other < of_best; }));
 }
 
 std::string gap_explanation(const ValidatedRun& run) {

@@ -21,6 +21,9 @@
 namespace prequel {
 
 enum class Outcome : std::uint8_t { predicted, unsupported, invalid };
+template <>
+inline constexpr std::array<std::string_view, 3> kWordsOf<Outcome>{"predicted", "unsupported",
+                                                                   "invalid"};
 
 /// One row beside its prediction.
 struct ValidatedRun {
@@ -129,6 +132,19 @@ std::vector<ValidatedRun> validate_runs(const Library& library, std::vector<Meas
 /// scale, the smallest first.
 std::vector<ValidationGroup> group_runs(const std::vector<ValidatedRun>& runs,
                                         const std::vector<std::string>& columns);
+
+// How well predictions order the plans that a team would have chosen from.
+
+/// Kendall's tau-a between two orders of the same things: pairs in the same order less pairs in
+/// the opposite one, over all pairs; equal values count neither way.
+double kendall_tau(const std::vector<double>& predicted, const std::vector<double>& measured);
+
+/// How much slower than the measured best the one predicted to be best was: measured / best - 1.
+double top1_regret(const std::vector<double>& predicted, const std::vector<double>& measured);
+
+/// The place, from 1, that the measured best has in the predicted order.
+std::size_t place_of_best(const std::vector<double>& predicted,
+                          const std::vector<double>& measured);
 
 /// Which part of the prediction would have to change, and by how much, to meet the measured time.
 std::string gap_explanation(const ValidatedRun& run);

@@ -7,8 +7,8 @@
 
 #include "calibrate/runs/gap.hpp"
 #include "cli/calibrate/calibrate_parser.hpp"
+#include "cli/calibrate/calibration_format.hpp"
 #include "cli/calibrate/runs_answer.hpp"
-#include "cli/calibrate/runs_format.hpp"
 #include "cli/flags/parsers.hpp"
 #include "cli/predict/predict_answer.hpp"
 #include "cli/report/report.hpp"

@@ -1,7 +1,6 @@
 #include "cli/commands/commands.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <set>
 #include <variant>
@@ -11,13 +10,13 @@
 #include "calibrate/fit/fit.hpp"
 #include "calibrate/fit/fitted_file.hpp"
 #include "calibrate/readings/measurement_file.hpp"
+#include "calibrate/validate/usual_inputs.hpp"
 #include "cli/calibrate/calibrate_options.hpp"
 #include "cli/calibrate/calibration_format.hpp"
 #include "cli/flags/common_options.hpp"
 #include "cli/text/exit_status.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/files.hpp"
-#include "hw/base/lower_case.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "hw/cluster.hpp"
@@ -39,34 +38,6 @@ bool is_known(const Library& library, const std::string& kind, const std::string
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The words of a name, in small letters.
-std::vector<std::string> words_of(const std::string& name) {
-  std::vector<std::string> words{""};
-  for (const char letter : lower_case(name)) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) {
-      words.emplace_back();
-    } else {
-      words.back() += letter;
-    }
-  }
-  return words;
-}
-
-/// How well a device file's name fits the driver's: words that both have (its "SXM4" is the file's
-/// "sxm") less those that the driver's lacks, but for "sxm", which drivers leave out. Nothing where
-/// the first word differs, the chip, whose name may begin another's (H20, H200).
-std::optional<int> likeness(const std::string& file, const std::vector<std::string>& driver) {
-  const std::vector<std::string> words = words_of(file);
-  if (std::ranges::find(driver, words.front()) == driver.end()) return {};
-  int score = 0;
-  for (const std::string& word : words) {
-    const bool has =
-        std::ranges::any_of(driver, [&](const auto& each) { return each.starts_with(word); });
-    score += has ? 2 : word == "sxm" ? 0 : -1;
-  }
-  return score;
-}
-
 /// The device that the measurement says it was made on; nothing where it does not say.
 std::optional<std::string> measured_device(const Library& library, const MeasurementFile& file) {
   const auto said = [&](const char* key) {
@@ -75,22 +46,11 @@ std::optional<std::string> measured_device(const Library& library, const Measure
   };
   if (said("backend") == "cpu") return "cpu";
   if (said("device").empty()) return {};
-  const std::vector<std::string> driver = words_of(said("device"));
-  std::string best;
-  std::optional<int> most;
-  for (const std::string& name : library.names("devices")) {
-    const std::optional<int> score = likeness(name, driver);
-    if (!score || (most && *score <= *most)) continue;
-    best = name;
-    most = score;
-  }
-  if (!most) {
-    throw InputError(fmt::format(
-        "calibrate fit: measured on {}, which no device file knows; --device NAME of a similar one "
-        "would do (prequel show devices)",
-        in_quotes(said("device"))));
-  }
-  return best;
+  if (const auto known = usual_device(library, said("device"))) return known;
+  throw InputError(fmt::format(
+      "calibrate fit: measured on {}, which no device file knows; --device NAME of a similar one "
+      "would do (prequel show devices)",
+      in_quotes(said("device"))));
 }
 
 /// The file that gives what is not fitted: the one asked for, else the one of that name, else the

@@ -13,7 +13,7 @@
 #include "cli/import/companion_files.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/job/name_files.hpp"
@@ -146,10 +146,8 @@ void assume_names(const ImportNames& names, Facts& job, std::vector<LoggedRun>& 
     job.assume(what, chosen,
                fmt::format("{} {}: no file names it (--{} NAME)", what, chosen, what));
   };
-  if (is_torchtitan(job) || std::ranges::any_of(all, &LoggedRun::torchtitan)) {
-    job.set_flag("mark.of.torchtitan");
-  }
-  if (job.text("torchtitan.family").ends_with("_causal_lm")) job.set_flag("mark.of.llm-foundry");
+  follow_rules("programs", job);
+  if (std::ranges::any_of(all, &LoggedRun::torchtitan)) job.set_flag("mark.of.torchtitan");
   if (!job.says("software")) {
     std::string stack = stack_of_framework(job);
     if (stack.empty()) stack = stack_of_arguments(job, names, runs);
@@ -241,15 +239,6 @@ void use_named_model(const ImportNames& names, Facts& job) {
   job.drop("model_named");
 }
 
-/// Models of scripts and configurations hold as many positions as they train with.
-void assume_positions(Facts& job) {
-  constexpr const char* kPositions = "model.max_position_embeddings";
-  const std::string& length = job.text("plan.seq_len");
-  if (!job.says("script") || job.says(kPositions) || length.empty()) return;
-  job.assume(kPositions, length,
-             fmt::format("max_position_embeddings {}: that of --seq-length", length));
-}
-
 Import import_sources(const std::vector<Source>& sources, const ImportNames& names) {
   Reading reading = read_sources(sources, names);
   Facts job = std::move(reading.job);
@@ -260,7 +249,7 @@ Import import_sources(const std::vector<Source>& sources, const ImportNames& nam
   const bool variables = read_variables(first_file(sources), state, job);
   const std::string unread = variables ? std::string() : reading.unread;
   take_by_names(job);
-  assume_positions(job);
+  follow_rules("positions", job);
   look_up_flavour(names.library, job);
   look_up_model(names.library, job);
   if (job.says("mark.of.maxtext")) replace_by_names(job, names);  // its axes fill devices
@@ -381,7 +370,7 @@ std::optional<Translated> translate_model_text(const std::string& file, const st
   if (!is_hugging_face_config(document)) return std::nullopt;
   Facts job;
   ForeignNames names;
-  read_families(Library({}).open("import", "families"), names);
+  read_name_file(Library({}).open("import", "families"), "families", names);
   job.names = std::make_shared<const ForeignNames>(std::move(names));
   read_hugging_face_config(document, job);
   ImportedJob made = resolve(std::move(job));

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "calibrate/validate/measured_runs.hpp"
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/job_fields.hpp"
 #include "cli/import/job/job_rules.hpp"
 #include "cli/import/settings/by_name.hpp"
@@ -26,23 +26,6 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 using Count = std::optional<std::int64_t>;
-constexpr std::int64_t kMostOfNumber = 1LL << 30;
-
-std::string value_of(const Values& values, const std::string& name) {
-  const auto found = values.find(name);
-  return found == values.end() ? std::string() : found->second;
-}
-
-/// Sets a field to a positive whole number, also where it is printed as `1.0`.
-void take(const Values& values, const std::string& name, const char* field, Facts& job,
-          std::int64_t least = 1) {
-  const auto number = parse_number(value_of(values, name));
-  if (!number || *number < static_cast<double>(least) ||
-      *number > static_cast<double>(kMostOfNumber)) {
-    return;
-  }
-  (void)assign(field, std::to_string(static_cast<std::int64_t>(*number)), job);
-}
 
 /// An enumerator is printed with its class, PositionEmbeddingType.alibi, and a type as PyTorch
 /// names it.
@@ -106,15 +89,10 @@ void read_argument_dump(const std::string& file, const LogSection::Arguments& ar
     job.set_flag("deepspeed");
     if (values.contains("zero_optimization")) job.set_flag("deepspeed_config");
   }
-  take(values, "world_size", "devices", job);
-  if (job.value("devices") != gpus_before)
-    job.drop("plan.nodes");  // follows from the devices of a node
-  take(values, "data_parallel_size", "plan.dp", job);
-  take(values, "virtual_pipeline_model_parallel_size", "plan.vpp", job);
-  take(values, "padded_vocab_size", "model.vocab_size", job);
-  take(values, "zero_stage", "plan.zero", job, 0);
   note_facts("dump.", values, job);
   follow_rules("dump", job);
+  if (job.value("devices") != gpus_before)
+    job.drop("plan.nodes");  // follows from the devices of a node
   assume_megatron_defaults(job);
 }
 
@@ -125,12 +103,6 @@ void read_engine_arguments(const std::string& file, const LogSection::Arguments&
   job.set_flag("deepspeed");
   job.set_flag("deepspeed_config");  // which is printed here
   const Values values(arguments.begin(), arguments.end());
-  take(values, "train_batch_size", "plan.gbs", job);
-  take(values, "train_micro_batch_size_per_gpu", "plan.mbs", job);
-  take(values, "gradient_accumulation_steps", "gradient_accumulation_steps", job);
-  if (!job.value("devices") && !job.says("plan.dp"))
-    take(values, "world_size", "plan.dp", job);  // of one replica's ranks
-  take(values, "zero_optimization_stage", "plan.zero", job, 0);
   note_facts("engine.", values, job);
   follow_rules("engine", job);
 }
@@ -259,16 +231,9 @@ void report_section(const std::string& file, const LogSection& section,
 
 std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   std::map<std::string, std::string> cells;
-  const auto whole = [&](const char* column, const std::optional<std::int64_t>& value) {
-    if (value) cells[column] = std::to_string(*value);
-  };
-  const auto flag = [&](const char* column, const std::optional<bool>& value) {
-    if (value) cells[column] = *value ? "1" : "0";
-  };
   const auto number = [&](const char* column, const std::optional<double>& value) {
     if (value) cells[column] = fmt::format("{:.7g}", *value);
   };
-  const ImportedModel& model = run.job.model;
   const PlanRequest& plan = run.job.plan;
   cells["id"] = run.id;
   cells["source"] = run.source;
@@ -277,22 +242,26 @@ std::map<std::string, std::string> cells_of(const LoggedRun& run) {
   const char* framework = run.job.says("deepspeed") ? "deepspeed" : "megatron-lm";
   cells["framework"] =
       run.torchtitan ? "torchtitan" : run.job.names->framework(framework).framework;
-  whole("gpus", run.job.value("devices"));
-  cells["model"] = model.name;
-  whole("layers", model.layers);
-  whole("hidden", model.hidden);
-  whole("heads", model.heads);
-  whole("kv_heads", model.kv_heads);
-  whole("ffn_hidden", model.ffn_hidden);
-  whole("vocab", model.vocab);
-  if (model.mlp) cells["mlp"] = name(*model.mlp);
-  if (model.position) cells["position"] = name(*model.position);
-  flag("tied_embeddings", model.tied_embeddings);
+  static constexpr std::pair<const char*, const char*> kFields[] = {
+      {"gpus", "devices"},
+      {"model", "model.name"},
+      {"layers", kModelLayers},
+      {"hidden", "model.hidden_size"},
+      {"heads", "model.num_attention_heads"},
+      {"kv_heads", "model.num_key_value_heads"},
+      {"ffn_hidden", "model.intermediate_size"},
+      {"vocab", "model.vocab_size"},
+      {"mlp", "model.mlp"},
+      {"position", "model.position"},
+      {"seq_len", "model.max_position_embeddings"},  // unless the plan says it
+      {"launch", "launch"}};
+  for (const auto& [column, field] : kFields) cells[column] = run.job.text(field);
+  if (run.job.model.tied_embeddings) {
+    cells["tied_embeddings"] = *run.job.model.tied_embeddings ? "1" : "0";
+  }
   each_axis([&](const auto& axis) {
     if (const auto& value = axis.of(plan)) cells[std::string(axis.column)] = cell_of(*value);
   });
-  if (!plan.seq_len) whole("seq_len", model.max_positions);
-  if (run.job.says("launch")) cells["launch"] = run.job.text("launch");
   number("sec_per_iter", run.sec_per_iter);
   number("tflops_per_gpu", run.tflops_per_gpu);
   if (run.tflops_per_gpu) {

@@ -83,7 +83,7 @@ class Completion {
       return follow_rules("recomputation", job_);
     }
     follow_rules("micro batch and chunks", job_);
-    if (!job_.says(kVocabulary) && !names_.replaces("model.vocab_size")) complete_vocabulary();
+    if (!job_.says(kVocabulary) && !job_.says("user.model.vocab_size")) complete_vocabulary();
     fill_up_vocabulary();
     follow_rules("width and attention", job_);
     follow_overlap();
@@ -92,18 +92,15 @@ class Completion {
  private:
   /// Tests whether a job without a micro batch is predicted with 1.
   [[nodiscard]] bool assumes_micro_batch() const {
-    return (job_.says("script") || job_.says("--num-layers")) && !names_.replaces("plan.mbs");
+    return (job_.says("script") || job_.says("--num-layers")) && !job_.says("user.plan.mbs");
   }
   void assume_rows(std::int64_t rows, const std::string& why) {
     job_.assume(kVocabulary, std::to_string(rows), fmt::format("vocab_size {}: {}", rows, why));
   }
   void leave_out(std::string text) { job_.report.left_out.push_back(std::move(text)); }
 
-  /// Notes what rules ask of the user's words and of the stack.
+  /// Notes what rules ask of the stack.
   void note_facts() {
-    for (const Override& override : names_.overrides) {
-      job_.set("user." + override.path, override.value);
-    }
     job_.set("stack.precision", "bf16");
     if (!inputs_.software) return;
     const auto& usual = inputs_.software->defaults;
@@ -125,8 +122,9 @@ class Completion {
     const bool open = !job_.says("plan.dp");
     std::vector<std::string> missing;
     if (!job_.says("plan.mbs") && !assumes_micro_batch()) missing.emplace_back("the micro batch");
-    if (open && !job_.unresolved_degrees().empty()) {
-      missing.push_back(job_.unresolved_degrees());
+    for (const char* flag : {"--tensor-model-parallel-size", "--pipeline-model-parallel-size",
+                             "--context-parallel-size", "--ds-sequence-parallel-size"}) {
+      if (open && job_.says(fmt::format("open.{}", flag))) missing.emplace_back(flag);
     }
     if (open && !job_.value("devices")) {
       if (!job_.says("plan.nodes")) missing.emplace_back("the number of nodes (--nodes)");
@@ -193,7 +191,7 @@ class Completion {
     const std::int64_t multiple = job_.value("vocab_multiple").value_or(0);
     const std::int64_t own = inputs_.software ? inputs_.software->vocab_multiple : 128;
     const bool counts = multiple > 0 && tp > 0 && tp < (1 << 20) && vocab;
-    if (!counts || job_.value("padded_vocab") || names_.replaces("model.vocab_size")) return;
+    if (!counts || job_.value("padded_vocab") || job_.says("user.model.vocab_size")) return;
     const std::int64_t rows = padded_vocab(*vocab, tp, multiple);
     const std::int64_t usual = padded_vocab(*vocab, tp, own);
     if (rows > usual && padded_vocab(rows, tp, own) == rows) {
@@ -208,8 +206,8 @@ class Completion {
 
   /// Notes whether gradients are reduced beside passes where the files differ from the stack.
   void follow_overlap() {
-    if (names_.replaces("plan.overlap") ||
-        names_.replaces("software.communication.gradient_overlap")) {
+    if (job_.says("user.plan.overlap") ||
+        job_.says("user.software.communication.gradient_overlap")) {
       return;
     }
     follow_rules(job_.says("deepspeed") ? "overlap of DeepSpeed" : "overlap of Megatron", job_);
@@ -219,15 +217,6 @@ class Completion {
   const ImportNames& names_;
   NamedInputs inputs_;
 };
-
-}  // namespace
-
-bool ImportNames::replaces(std::string_view path) const {
-  return std::any_of(overrides.begin(), overrides.end(),
-                     [&](const Override& override) { return override.path == path; });
-}
-
-namespace {
 
 /// The fields of a plan that flags set over those of files, and the flags of scripts that say them.
 struct Replaced {
@@ -266,30 +255,18 @@ void use_nodes_of(const Cluster& cluster, bool nodes_asked, Facts& job) {
 }  // namespace
 
 void replace_by_names(Facts& job, const ImportNames& names) {
-  bool replaced = false;
   for (const auto& [path, flag] : kReplaced) {
     const auto value = names.whole(path);
     if (!value) continue;
     const OriginScope from(job, {Sureness::stated, {}, std::string("--set ") + path});
-    replaced = replaced || job.value(path) != value;
+    if (job.value(path) != value) job.set_flag("mark.replaced");
     job.set_number(path, value);
     job.drop(std::string("open.") + flag);
   }
-  const bool nodes = names.replaces("plan.nodes");
-  if (replaced) {
-    const bool degrees =
-        names.replaces("plan.tp") || names.replaces("plan.pp") || names.replaces("plan.cp");
-    if (!names.replaces("plan.dp") && (nodes || degrees)) job.drop("plan.dp");
-    if (names.replaces("plan.dp") && !nodes) job.drop("plan.nodes");
-    if (names.replaces("plan.dp") || nodes) job.drop("devices");
-    if (names.replaces("plan.dp")) job.drop("tasks_per_node");
-    // A global batch that is said stays, and is reached in other steps.
-    if (job.says("plan.gbs") && !names.replaces("plan.gbs"))
-      job.drop("gradient_accumulation_steps");
-  }
+  follow_rules("replaced", job);
   follow_rules("devices", job);
   if (const NamedInputs inputs = look_up(job, names); inputs.cluster) {
-    use_nodes_of(*inputs.cluster, nodes, job);
+    use_nodes_of(*inputs.cluster, job.says("user.plan.nodes"), job);
   }
 }
 

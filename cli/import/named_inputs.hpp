@@ -25,7 +25,6 @@ struct ImportNames {
   std::optional<Facts> model{};                   ///< in the place of the one that files have
   std::shared_ptr<const ForeignNames> foreign{};  ///< of the library; read where it is empty
 
-  [[nodiscard]] bool replaces(std::string_view path) const;
   /// The number that replaces a field, by the last word on it.
   [[nodiscard]] std::optional<std::int64_t> whole(std::string_view path) const;
 };

@@ -219,24 +219,12 @@ void list_environment(const LaunchScript& script, Facts& job) {
   }
 }
 
-/// Assumes what launchers do where no flag gives a number of nodes: one, unless a scheduler knows
-/// more.
-void assume_one_node(const LaunchScript& script, Facts& job) {
-  const bool by_launcher =
-      job.says("--nproc-per-node") || job.says("--num-gpus") || job.says("--accelerators");
-  if (job.says("plan.nodes") || job.value("devices") || !by_launcher) return;
-  for (const char* flag : {"--nodes", "--nnodes", "--num-nodes"}) {
-    if (job.says(std::string("open.") + flag)) return;
-  }
-  for (const std::string& word : script.words) {
-    const bool empty = word == "--hostfile=";
-    if (!empty && (word.starts_with("--hostfile") || word.starts_with("--include"))) return;
-  }
-  job.assume("plan.nodes", "1",
-             fmt::format("nodes 1: {} without a number of nodes",
-                         job.says("--nproc-per-node") ? "--nproc-per-node"
-                         : job.says("--num-gpus")     ? "--num-gpus"
-                                                      : "accelerators"));
+/// Tests whether a launcher is given a list of hosts.
+bool lists_hosts(const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [](const std::string& word) {
+    return (word.starts_with("--hostfile") && word != "--hostfile=") ||
+           word.starts_with("--include");
+  });
 }
 
 /// A list of hosts as DeepSpeed has it: `worker-1 slots=8`.
@@ -317,13 +305,6 @@ void hear_of_devices(LaunchScript& script, Facts& job) {
   }
 }
 
-/// Tests whether a word is the path of a configuration.
-bool is_config(std::string_view word) {
-  constexpr std::string_view kEndings[] = {".yaml", ".yml", ".toml", ".json"};
-  return !word.starts_with('-') && word.find_first_of("=: ") == std::string_view::npos &&
-         std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
-}
-
 /// Configurations that a program is given without a flag, `train.py config/train_gpt2.py` and
 /// `llamafactory-cli train sft.yaml`, and those that it finds by a folder (`-d configs 20B.yml`,
 /// `--config-path conf --config-name 7b`).
@@ -357,7 +338,7 @@ void note_config_files(const std::vector<std::string>& words, Facts& job) {
       job.set("yaml_config_file", word);
       job.files_named.push_back(word);
     }
-    if (program && alone && is_config(word)) {
+    if (program && alone && is_config_path(word)) {
       job.files_named.push_back(word);
       if (!folder.empty()) job.files_named.push_back(folder + word);
       if (!job.says("yaml_config_file")) job.set("yaml_config_file", word);
@@ -450,7 +431,7 @@ bool read_script(const Source& source, LaunchScript script, const ImportNames& n
   read_launch(script, job);
   list_environment(script, job);
   follow_rules("all devices", job);
-  if (!names.replaces("plan.nodes") && !names.replaces("plan.dp")) assume_one_node(script, job);
+  if (!lists_hosts(script.words)) follow_rules("one node", job);
   job.name_model(std::filesystem::path(source.file).stem().string());
   const auto has_flags = [](const auto& variable) {
     return variable.second.find("--") != std::string::npos;
@@ -483,6 +464,9 @@ Reading read_sources(const std::vector<Source>& sources, const ImportNames& name
        {std::pair("cluster", names.cluster), {"software", names.software}}) {
     const OriginScope from(job, {Sureness::stated, {}, fmt::format("--{}", name)});
     if (said) job.set(name, *said);
+  }
+  for (const Override& override : names.overrides) {
+    job.set("user." + override.path, override.value);
   }
   bool starts_another = false;  // of the files, which that one names
   ShellState unread_before;

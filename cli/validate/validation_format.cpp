@@ -1,7 +1,6 @@
 #include "cli/validate/validation_format.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -17,16 +16,6 @@
 
 namespace prequel {
 namespace {
-
-constexpr std::array kOutcomes{"predicted", "unsupported", "invalid"};
-constexpr std::array kStatusNames{"ok", "oom", "failed"};
-
-const char* outcome_name(Outcome outcome) {
-  return kOutcomes[static_cast<std::size_t>(outcome)];
-}
-const char* status_name(RunStatus status) {
-  return kStatusNames[static_cast<std::size_t>(status)];
-}
 
 void add_error_row(TextTable& table, const std::string& group, const char* what,
                    const ErrorStatistics& summary, const ErrorStatistics* baseline) {
@@ -200,9 +189,8 @@ Json run_json(const ValidatedRun& run) {
   Json measured = Json::object();
   set_json(measured, "sec_per_iter", run.run.sec_per_iter);
   set_json(measured, "mem_gib", run.run.mem_gib);
-  measured["status"] = status_name(run.run.status);
-  Json json{
-      {"id", run.run.id}, {"file", file_name(run.run.file)}, {"status", outcome_name(run.outcome)}};
+  measured["status"] = name(run.run.status);
+  Json json{{"id", run.run.id}, {"file", file_name(run.run.file)}, {"status", name(run.outcome)}};
   if (!run.reason.empty()) json["reason"] = run.reason;
   if (!run.run.apart.empty()) json["apart"] = run.run.apart;
   json["measured"] = measured;
@@ -345,7 +333,7 @@ std::string validation_text(const std::vector<ValidatedRun>& runs,
     any = true;
     rest.row(run.run.id.empty() ? fmt::format("{}:{}", file_name(run.run.file), run.run.line)
                                 : run.run.id,
-             outcome_name(run.outcome), run.reason);
+             name(run.outcome), run.reason);
   }
   return any ? text + "\n" + rest.text(width) : text;
 }
@@ -373,8 +361,8 @@ std::string validation_csv(const std::vector<ValidatedRun>& runs) {
   for (const ValidatedRun& run : runs) {
     const bool timed = run.prediction.has_value();
     text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_quoted(run.run.id),
-                        csv_quoted(file_name(run.run.file)), outcome_name(run.outcome),
-                        status_name(run.run.status), number(run.run.sec_per_iter),
+                        csv_quoted(file_name(run.run.file)), name(run.outcome),
+                        name(run.run.status), number(run.run.sec_per_iter),
                         timed ? fmt::format("{:.6g}", run.prediction->sec_per_iter.value) : "",
                         number(run.time_error), number(run.baseline_s), number(run.run.mem_gib),
                         timed ? fmt::format("{:.6g}", gib(run.printed_memory)) : "",

@@ -180,7 +180,7 @@ void read_pieces(const std::string& path, const std::function<bool(std::string_v
                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   static_cast<void>(status_of(file, path));
   constexpr std::size_t kPiece = 1u << 20;
-  const auto piece = std::make_unique<char[]>(kPiece);
+  const std::unique_ptr<char[]> piece(new char[kPiece]);  // pages that no byte comes to stay free
   while (true) {
     const ssize_t got = ::read(file.number(), piece.get(), kPiece);
     if (got < 0 && errno == EINTR) continue;

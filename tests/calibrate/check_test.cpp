@@ -89,12 +89,14 @@ TEST_CASE("a column that the measurements lack is refused with the nearest") {
 }
 
 TEST_CASE("when nothing can be predicted, that is an error with the reason") {
-  CollectiveModel node;
+  const Cluster cluster;
   CHECK(error_text([&] {
           static_cast<void>(check({copy(1.0, 1.0, "a")},
-                                  [&](const Measurement& point) { return predict(node, point); },
+                                  [&](const Measurement& point) { return predict(cluster, point); },
                                   {}));
-        }) == "none of the 1 measured points can be predicted: not a collective");
+        }) ==
+        "none of the 1 measured points can be predicted: a cluster has collectives and "
+        "dispatchers; check kernels against a device");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "calibrate/validate/ranking.hpp"
+#include "calibrate/validate/validation.hpp"
 
 #include <doctest/doctest.h>
 

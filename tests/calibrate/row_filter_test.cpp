@@ -1,4 +1,4 @@
-#include "calibrate/fit/row_filter.hpp"
+#include "calibrate/readings/measurement_file.hpp"
 
 #include <doctest/doctest.h>
 

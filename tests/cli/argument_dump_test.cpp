@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "tests/cli/imported_script.hpp"
 
 namespace prequel {

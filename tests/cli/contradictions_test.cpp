@@ -1,4 +1,4 @@
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 
 #include <doctest/doctest.h>
 

@@ -61,10 +61,10 @@ TEST_CASE("every reader that a framework's file names is there") {
   }
   for (const auto& [flag, reader] : names.lists) {
     CAPTURE(flag);
-    CHECK(is_list_reader(reader));
+    CHECK(is_list_reader(names, reader));
   }
   CHECK_FALSE(is_value_reader(names, "colour"));
-  CHECK_FALSE(is_list_reader("plan.colour"));
+  CHECK_FALSE(is_list_reader(names, "plan.colour"));
 }
 
 TEST_CASE("settings of a flag set, keep, raise and add to fields of a job") {
@@ -160,7 +160,7 @@ TEST_CASE("a file of names with a field that no job has is refused") {
   const Document file = Document::parse(
       "names.json", R"({"schema": "prequel/foreign-names/1", "numbers": {"colour": ["colour"]}})");
   ForeignNames names;
-  const std::string text = error_text([&] { read_names(file, names); });
+  const std::string text = error_text([&] { read_name_file(file, "names", names); });
   CHECK(text.find("/numbers/colour: no number of a job is called so") != std::string::npos);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("a framework's file with a field or a value that no job has is refused
   const Document file = Document::parse("f.json", R"({"schema": "prequel/framework/1", "name": "F",
       "switches": {"--a": "plan.colour=4", "--b": "plan.tp=4", "--c": "plan.zero=four"}})");
   ForeignNames names;
-  const std::string text = error_text([&] { read_framework(file, "f", names); });
+  const std::string text = error_text([&] { read_name_file(file, "f", names); });
   CHECK(text.find("/switches/--a: \"plan.colour=4\": no field of a job") != std::string::npos);
   CHECK(text.find("/switches/--c: ") != std::string::npos);
   CHECK(text.find("/switches/--b: ") == std::string::npos);

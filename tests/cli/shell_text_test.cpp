@@ -2,33 +2,41 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/import/shell/shell_syntax.hpp"
+
 namespace prequel {
 namespace {
 
 TEST_CASE("brackets end where bash ends them") {
   const auto inside = [](std::string_view text) {
-    const std::size_t end = end_of_brackets(text, 0);
-    return end == std::string_view::npos ? "never" : std::string(text.substr(0, end));
+    return std::string(text.substr(0, end_of_expansion(text, 0)));
   };
-  CHECK(inside("(cd \"$(dirname \"$0\")\" && pwd)/x") == "(cd \"$(dirname \"$0\")\" && pwd)");
-  CHECK(inside("(echo ')' # )\n) )") == "(echo ')' # )\n)");
-  CHECK(inside("(a \\) b)c") == "(a \\) b)");
-  CHECK(inside("(a") == "never");
-  CHECK(inside("(a \"b)") == "never");
-  CHECK(end_of_arithmetic("(( (A*(B+1)) )) + 1", 0) == 15);
-  CHECK(end_of_arithmetic("((A) + B)", 0) == std::string_view::npos);
+  CHECK(inside("$(cd \"$(dirname \"$0\")\" && pwd)/x") == "$(cd \"$(dirname \"$0\")\" && pwd)");
+  CHECK(inside("$(echo ')' # )\n) )") == "$(echo ')' # )\n)");
+  CHECK(inside("$(a \\) b)c") == "$(a \\) b)");
+  CHECK(inside("$(case $x in a) b;; esac; (c))d") == "$(case $x in a) b;; esac; (c))");
+  CHECK(inside("$(a") == "$(a");
+  CHECK(inside("$(a \"b)") == "$(a \"b)");
+  CHECK(inside("$(( (A*(B+1)) )) + 1") == "$(( (A*(B+1)) ))");
+  CHECK(inside("$((A) + B)") == "$");
 }
 
 TEST_CASE("functions are found with their bodies") {
-  const FunctionDefinition found = function_definition(
-      "launch () {\n  a ${B:-{}} '}' # }\n  cat <<EOT\n{\n}\nEOT\n  { c; }\n}\nrest", 0);
-  CHECK(found.name == "launch");
-  CHECK(found.body.ends_with("{ c; }\n"));
-  CHECK(function_definition("function f { x; }", 0).body == " x; ");
-  CHECK(function_definition("f() { (( 1 << 2 )); }", 0).body == " (( 1 << 2 )); ");
-  CHECK(function_definition("f() {\n x", 0).end == std::string_view::npos);
-  CHECK(function_definition("f (x)", 0).name.empty());
-  CHECK(function_definition("f { x; }", 0).name.empty());
+  const auto found = [](std::string_view text) {
+    const CommandList commands = shell_commands(text);
+    return commands.front().kind == ShellCommand::Kind::function
+               ? std::pair(commands.front().name, commands.front().text)
+               : std::pair(std::string(), std::string());
+  };
+  const auto launch =
+      found("launch () {\n  a ${B:-{}} '}' # }\n  cat <<EOT\n{\n}\nEOT\n  { c; }\n}\nrest");
+  CHECK(launch.first == "launch");
+  CHECK(launch.second.ends_with("{ c; }\n"));
+  CHECK(found("function f { x; }").second == " x; ");
+  CHECK(found("f() { (( 1 << 2 )); }").second == " (( 1 << 2 )); ");
+  CHECK(found("f() {\n x").first.empty());
+  CHECK(found("f (x)").first.empty());
+  CHECK(found("f { x; }").first.empty());
 }
 
 TEST_CASE("patterns stand for what bash has them stand for") {

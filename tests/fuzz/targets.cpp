@@ -14,7 +14,7 @@
 #include "cli/flags/value_lists.hpp"
 #include "cli/import/configs/config_values.hpp"
 #include "cli/import/configs/json_configs.hpp"
-#include "cli/import/job/job_completion.hpp"
+#include "cli/import/job/imported_job.hpp"
 #include "cli/import/job/name_files.hpp"
 #include "cli/import/logged_runs.hpp"
 #include "cli/import/named_inputs.hpp"

@@ -14,7 +14,7 @@ namespace {
 /// An A100, H100 or B200 as cuDNN describes devices; none has to be there.
 CudnnDescriptor device_of(int compute_capability) {
   const bool ampere = compute_capability == 80;
-  return cudnn_device(nlohmann::json{
+  const std::string properties = nlohmann::json{
       {"deviceName", fmt::format("compute capability {}", compute_capability)},
       {"deviceVer", 10 * compute_capability},
       {"driverVer", 13000},
@@ -38,7 +38,12 @@ CudnnDescriptor device_of(int compute_capability) {
       {"maxSharedMemoryPerBlock", 49152},
       {"maxSharedMemoryPerBlockOptin", ampere ? 166912 : 232448},
       {"reservedSharedMemoryPerBlock",
-       1024}}.dump());
+       1024}}.dump();
+  CudnnDescriptor device(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+  device.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+             std::vector<char>(properties.c_str(), properties.c_str() + properties.size() + 1));
+  device.finalize();
+  return device;
 }
 
 /// Bytes of the scores of all heads in bf16, which a fused kernel never has in memory.

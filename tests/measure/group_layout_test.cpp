@@ -1,4 +1,4 @@
-#include "calibrate/measure/group_layout.hpp"
+#include "calibrate/measure/group_backend.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -8,14 +8,6 @@
 #include "hw/base/text.hpp"
 
 namespace prequel {
-namespace {
-
-constexpr const char* kDegreeFlags[] = {"--tensor-model-parallel-size",
-                                        "--pipeline-model-parallel-size", "--context-parallel-size",
-                                        "--ds-sequence-parallel-size"};
-
-}  // namespace
-
 const std::string& Facts::text(std::string_view name) const {
   static const std::string none;
   const Fact* const found = find_name(facts_, name);
@@ -57,14 +49,6 @@ bool Facts::is_of(std::string_view framework) const {
   return found != names->frameworks.end() &&
          std::ranges::any_of(found->second.flags,
                              [&](const std::string& flag) { return says(flag); });
-}
-
-std::string Facts::unresolved_degrees() const {
-  std::string flags;
-  for (const char* flag : kDegreeFlags) {
-    if (says(std::string("open.") + flag)) flags += (flags.empty() ? "" : ", ") + std::string(flag);
-  }
-  return flags;
 }
 
 std::vector<FieldOrigin> origins_of(const Facts& facts) {

@@ -130,8 +130,6 @@ class Facts {
   [[nodiscard]] bool has_shape() const {
     return says("model.num_hidden_layers") && says("model.hidden_size");
   }
-  /// Returns the unresolved flags that dp follows from; empty where all are known.
-  [[nodiscard]] std::string unresolved_degrees() const;
 
   /// Names of other programs for what is read; empty: prequel's alone.
   std::shared_ptr<const ForeignNames> names = ForeignNames::none();

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/import/job/job_fields.hpp"
 #include "cli/json/axis_json.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/json_cursor.hpp"
@@ -101,11 +100,17 @@ std::vector<SoftwareField> software_fields(const Facts& job) {
 Facts imported_model(const Document& file) {
   const Transformer whole = file.read_once(read_transformer);  // which judges the rest, too
   Facts model;
+  const ImportedModel none;
+  each_model_field(none, [&](const char* key, const auto& /*value*/) {
+    const auto found = file.json().find(key);
+    if (found == file.json().end() || found->is_null()) return;
+    model.set(fmt::format("model.{}", key), found->is_string() ? found->get<std::string>()
+                                            : found->is_number_float()
+                                                ? fact_text(found->get<double>())
+                                                : found->dump());
+  });
   for (const auto& [key, value] : file.json().items()) {
-    const std::string field = "model." + key;
     if (is_mixer_key(key)) model.set(kMixers + key, value.dump());
-    if (!is_open(field, model) || value.is_null()) continue;
-    (void)assign(field, value.is_string() ? value.get<std::string>() : value.dump(), model);
   }
   model.set("model.name", whole.name);
   if (!model.says(kModelLayers)) model.set_number(kModelLayers, whole.layers);

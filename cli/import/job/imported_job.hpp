@@ -114,6 +114,15 @@ std::string job_json(const ImportedJob& job, const std::string& origin);
 /// "ignored: …".
 std::string report_text(const ImportReport& report);
 
+/// Derives what follows from what was said (dp, nodes, vpp, batch sizes) and notes it as assumed.
+void complete(Facts& job);
+
+/// Holds what scripts and configs say against the assertions of Megatron-LM, Megatron-DeepSpeed and
+/// DeepSpeed: two words on one batch size, batch sizes that do not multiply to one another, chunks
+/// that do not divide a stage, flags that exclude or need each other. `job` is completed. Throws
+/// InputError, beginning with `origin`, with all of them.
+void refuse_contradictions(const Facts& job, const std::string& origin);
+
 /// Every field of a model's shape with its key in `prequel/model/1`, those of experts apart.
 template <class Model, class Visit>
 void each_shape_field(Model& model, const Visit& visit) {

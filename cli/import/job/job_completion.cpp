@@ -1,4 +1,3 @@
-#include "cli/import/job/job_completion.hpp"
 
 #include <algorithm>
 #include <iterator>

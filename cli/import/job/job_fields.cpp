@@ -112,7 +112,8 @@ JobFields all_fields() {
   add_fields(
       "deepspeed deepspeed_config graphs grouped_queries keeps_gathers mark.flex_dispatcher "
       "mark.fully_sharded mark.joined_documents mark.optimizer_in_backward mark.own_attention "
-      "mark.reinforced mark.shared_steps mark.sparse_core mark.stage_by_name mark.unpacked "
+      "mark.reinforced mark.replaced mark.shared_steps mark.sparse_core mark.stage_by_name "
+      "mark.unpacked "
       "mark.variables maxtext.open megatron_core narrowed_mlp offload_by_name overlap_comm "
       "pipelines "
       "recomputes_first_layers script shape_by_name yaml_config",
@@ -125,7 +126,7 @@ JobFields all_fields() {
   add_fields("capacity_factor ffn_scale", field_of<double>(), fields);
   add_fields("config_precision moments.first moments.second", field_of<Precision>(), fields);
   fields.emplace("mark.flex_backend", field_of<Dispatcher>());
-  fields.emplace("graphed", field_of<GraphedModule>());
+  fields.emplace("graphed", field_of<WordSet<GraphedModule>>());
   return fields;
 }
 
@@ -235,7 +236,6 @@ void take_effect(const Effect& effect, Facts& job, const std::string& said) {
 Effect read_effect(const Cursor& text) {
   Effect effect;
   const std::string all = text.text();
-  Facts scratch;
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t end = std::min(all.find(' ', at), all.size());
     const std::string one = all.substr(at, end - at);
@@ -250,8 +250,11 @@ Effect read_effect(const Cursor& text) {
     Assignment& read = effect.emplace_back(
         Assignment{one.substr(0, length), how,
                    equals == std::string::npos ? std::string() : one.substr(equals + 1)});
-    const bool by_field = read.value.find('{') != std::string::npos;
-    if (!assign({read.field, read.how, by_field ? std::string(kTakenBack) : read.value}, scratch)) {
+    if (read.value.find('{') != std::string::npos) continue;  // by another field
+    const JobField* const field = settable_field(read.field);
+    if (field != nullptr && field->as_held(read.value)) continue;
+    Facts scratch;
+    if (!assign(read, scratch)) {
       text.problem(fmt::format("{}: no field of a job with such a value", in_quotes(one)));
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -32,6 +33,9 @@ void read_texts(const Cursor& root, std::string_view key, Names& names) {
 
 std::vector<std::string> read_words(const Cursor& list) {
   std::vector<std::string> words;
+  if (list.is_array() && std::ranges::all_of(list.json(), &nlohmann::json::is_string)) {
+    return list.json().get<std::vector<std::string>>();
+  }
   for (const Cursor& word : list.items()) words.push_back(word.text());
   return words;
 }
@@ -103,12 +107,10 @@ void add_rules(const Cursor& list, const std::string& step, ForeignNames::Rules&
   std::ranges::move(read_list_of_rules(list), std::back_inserter(all[step]));
 }
 
-/// Reads lists of rules by their names, with what stands before these.
-void read_rules_of(const Cursor& root, std::string_view key, const std::string& before,
-                   ForeignNames::Rules& all) {
-  each_member(root, key, [&](const std::string& name, const Cursor& rules) {
-    add_rules(rules, before + name, all);
-  });
+/// Reads lists of rules by their names.
+void read_rules_of(const Cursor& root, std::string_view key, ForeignNames::Rules& all) {
+  each_member(root, key,
+              [&](const std::string& name, const Cursor& rules) { add_rules(rules, name, all); });
 }
 
 void check_number(const Cursor& at, const std::string& field) {
@@ -131,11 +133,7 @@ void read_numbers(const Cursor& root, std::string_view key, Names& names) {
   });
 }
 
-}  // namespace
-
-void read_names(const Document& file, ForeignNames& names) {
-  const Cursor root = file.root();
-  expect_schema(root, "prequel/foreign-names/1");
+void read_names(const Cursor& root, const std::string& /*name*/, ForeignNames& names) {
   read_numbers(root, "numbers", names.numbers);
   read_numbers(root, "shape_numbers", names.shape_numbers);
   if (const auto rules = root.find("number_rules")) {
@@ -148,12 +146,9 @@ void read_names(const Document& file, ForeignNames& names) {
   each_member(root, "lists", [&](const std::string& name, const Cursor& list) {
     names.lists_of_words.emplace(name, read_words(list));
   });
-  file.finish();
 }
 
-void read_framework(const Document& file, const std::string& name, ForeignNames& names) {
-  const Cursor root = file.root();
-  expect_schema(root, "prequel/framework/1");
+void read_framework(const Cursor& root, const std::string& name, ForeignNames& names) {
   (void)root.at("name");
   Framework& read = names.frameworks[name];
   read.framework = text_at(root, "framework");
@@ -188,10 +183,12 @@ void read_framework(const Document& file, const std::string& name, ForeignNames&
   read_texts(root, "not_modelled", names.not_modelled);
   read_texts(root, "keys", names.keys);
   read_texts(root, "keys_off", names.keys_off);
-  file.finish();
 }
 
-namespace {
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
 
 LayerTypes read_layer_types(const Cursor& row) {
   LayerTypes read;
@@ -208,11 +205,7 @@ LayerTypes read_layer_types(const Cursor& row) {
   return read;
 }
 
-}  // namespace
-
-void read_families(const Document& file, ForeignNames& names) {
-  const Cursor root = file.root();
-  expect_schema(root, "prequel/families/1");
+void read_families(const Cursor& root, const std::string& /*name*/, ForeignNames& names) {
   read_texts(root, "families", names.families);
   read_texts(root, "same", names.same_families);
   read_texts(root, "refused", names.refused_families);
@@ -223,18 +216,18 @@ void read_families(const Document& file, ForeignNames& names) {
       keys.emplace(name, read_words(list));
     });
   }
-  each_member(root, "layers", [&](const std::string& family, const Cursor& rows) {
-    for (const Cursor& row : rows.items()) names.layers[family].push_back(read_layer_types(row));
+  each_member(root, "layers", [&](const std::string& families, const Cursor& rows) {
+    std::vector<LayerTypes> types;
+    for (const Cursor& row : rows.items()) types.push_back(read_layer_types(row));
+    for (const std::string& family : words_of(families)) names.layers.emplace(family, types);
   });
-  read_rules_of(root, "rules", "family ", names.rules);
-  file.finish();
+  each_member(root, "rules", [&](const std::string& families, const Cursor& rules) {
+    const std::vector<Rule> read = read_list_of_rules(rules);
+    for (const std::string& family : words_of(families)) names.rules["family " + family] = read;
+  });
 }
 
-namespace {
-
-void read_programs(const Document& file, ForeignNames& names) {
-  const Cursor root = file.root();
-  expect_schema(root, "prequel/programs/1");
+void read_programs(const Cursor& root, const std::string& /*name*/, ForeignNames& names) {
   for (const auto& [key, programs] :
        {std::pair("no_decoders", &names.no_decoders), std::pair("no_training", &names.no_training),
         std::pair("several_models", &names.several_models)}) {
@@ -244,12 +237,9 @@ void read_programs(const Document& file, ForeignNames& names) {
       programs->emplace_back(std::move(words[0]), std::move(words[1]));
     }
   }
-  file.finish();
 }
 
-void read_tokenizers(const Document& file, ForeignNames& names) {
-  const Cursor root = file.root();
-  expect_schema(root, "prequel/tokenizers/1");
+void read_tokenizers(const Cursor& root, const std::string& /*name*/, ForeignNames& names) {
   names.usual_vocab = root.at("usual").integer(1, 1LL << 24);
   for (const Cursor& one : root.at("tokenizers").items()) {
     Tokenizer& read = names.tokenizers.emplace_back();
@@ -260,43 +250,46 @@ void read_tokenizers(const Document& file, ForeignNames& names) {
     read.words = words ? words->integer(1, 1LL << 24) : read.vocab;
     (void)one.find("origin");
   }
-  file.finish();
 }
 
-void read_rules(const Document& file, ForeignNames& names) {
-  const Cursor root = file.root();
-  expect_schema(root, "prequel/rules/1");
-  read_rules_of(root, "steps", "", names.rules);
-  read_rules_of(root, "values", "", names.value_rules);
-  file.finish();
+void read_rules(const Cursor& root, const std::string& /*name*/, ForeignNames& names) {
+  read_rules_of(root, "steps", names.rules);
+  read_rules_of(root, "values", names.value_rules);
 }
 
-/// Files that are one of a kind; all others are of frameworks.
-struct OneOfAKind {
-  std::string_view name;
-  void (*read)(const Document& file, ForeignNames& names);
+/// A kind of files; those of most kinds have one name.
+struct KindOfFile {
+  std::string_view name, schema;
+  void (*read)(const Cursor& root, const std::string& name, ForeignNames& names);
 };
-constexpr OneOfAKind kOneOfAKind[] = {{"names", read_names},
-                                      {"families", read_families},
-                                      {"programs", read_programs},
-                                      {"tokenizers", read_tokenizers},
-                                      {"rules", read_rules},
-                                      {"unpriced", [](const Document& file, ForeignNames& names) {
-                                         names.unpriced = read_unpriced(file);
-                                       }}};
+constexpr KindOfFile kKindsOfFiles[] = {{"names", "prequel/foreign-names/1", read_names},
+                                        {"families", "prequel/families/1", read_families},
+                                        {"programs", "prequel/programs/1", read_programs},
+                                        {"tokenizers", "prequel/tokenizers/1", read_tokenizers},
+                                        {"rules", "prequel/rules/1", read_rules},
+                                        {"", "prequel/framework/1", read_framework}};
 
 }  // namespace
+
+void read_name_file(const Document& file, const std::string& name, ForeignNames& names) {
+  if (name == "unpriced") {
+    names.unpriced = read_unpriced(file);
+    return;
+  }
+  const auto* known = std::ranges::find(kKindsOfFiles, name, &KindOfFile::name);
+  if (known == std::end(kKindsOfFiles)) {
+    --known;
+    if (file.json().value("schema", nlohmann::json()) != known->schema) return;
+  }
+  expect_schema(file.root(), std::string(known->schema));
+  known->read(file.root(), name, names);
+  file.finish();
+}
 
 ForeignNames read_foreign_names(const Library& library) {
   ForeignNames names;
   for (const std::string& name : library.names("import")) {
-    const Document file = library.open("import", name);
-    const auto* const known = std::ranges::find(kOneOfAKind, name, &OneOfAKind::name);
-    if (known != std::end(kOneOfAKind)) {
-      known->read(file, names);
-    } else if (file.json().contains("schema") && file.json()["schema"] == "prequel/framework/1") {
-      read_framework(file, name, names);
-    }
+    read_name_file(library.open("import", name), name, names);
   }
   return names;
 }

@@ -23,13 +23,8 @@ ForeignNames read_foreign_names(const Library& library);
 /// Reads them for jobs; without a library those that the program brings along.
 std::shared_ptr<const ForeignNames> names_of_library(const Library* library);
 
-/// Reads a `prequel/foreign-names/1` file. Throws InputError with every problem of the file.
-void read_names(const Document& file, ForeignNames& names);
-
-/// Reads a `prequel/families/1` file. Throws InputError with every problem of the file.
-void read_families(const Document& file, ForeignNames& names);
-
-/// Reads a `prequel/framework/1` file of that name. Throws InputError with every problem of it.
-void read_framework(const Document& file, const std::string& name, ForeignNames& names);
+/// Reads one of them; a file of another kind is passed over. Throws InputError with every problem
+/// of the file.
+void read_name_file(const Document& file, const std::string& name, ForeignNames& names);
 
 }  // namespace prequel

@@ -23,8 +23,6 @@ bool is_true(std::string_view value) {
   return value.empty() || value == "true" || value == "True" || value == "1" || value == "yes";
 }
 
-}  // namespace
-
 std::optional<Guess> number_by_name(const ForeignNames& names, const std::string& flag,
                                     const std::string& value) {
   constexpr long long kMost = 1LL << 24;
@@ -60,8 +58,11 @@ std::optional<Guess> number_by_name(const ForeignNames& names, const std::string
   return std::nullopt;
 }
 
-std::optional<Guess> effect_by_name(const ForeignNames& names, const std::string& flag,
-                                    const std::string& value) {
+}  // namespace
+
+std::optional<Guess> guess_by_name(const ForeignNames& names, const std::string& flag,
+                                   const std::string& value) {
+  if (auto number = number_by_name(names, flag, value)) return number;
   Facts asked;
   asked.set("name", own_name(flag));
   asked.set("value", lower_case(value));

@@ -14,14 +14,10 @@
 namespace prequel {
 
 /// Returns the meaning of a number by its flag's name (`--my-micro-batch 4`, `--decoder-embed-dim
-/// 2048`); nothing where it may belong to something else: evaluation, generation, another model.
-std::optional<Guess> number_by_name(const ForeignNames& names, const std::string& flag,
-                                    const std::string& value);
-
-/// Returns the effect of a switch or a word by its flag's name: `--use_grad_ckpt`, `compute_dtype:
-/// bf16`.
-std::optional<Guess> effect_by_name(const ForeignNames& names, const std::string& flag,
-                                    const std::string& value);
+/// 2048`), or of a switch or a word: `--use_grad_ckpt`, `compute_dtype: bf16`. Nothing where it may
+/// belong to something else: evaluation, generation, another model.
+std::optional<Guess> guess_by_name(const ForeignNames& names, const std::string& flag,
+                                   const std::string& value);
 
 /// Takes those where nothing that is known says the same, and tells so.
 void take_by_names(Facts& job);

@@ -21,6 +21,29 @@
 
 namespace prequel {
 
+void look_up_flavour(const Library* library, Facts& job) {
+  const std::string& flavour = job.text("torchtitan.flavour");
+  if (flavour.empty() || job.says("model.num_hidden_layers")) return;
+  job.set("model_named", job.text("torchtitan.family") + " " + flavour);
+  const std::string* model = find_name(job.names->flavours, job.text("model_named"));
+  if (model == nullptr || library == nullptr) return;
+  const OriginScope from(job, {Sureness::follows, {}, "the model " + *model});
+  set_model(imported_model(library->open("models", *model)), job);
+  job.drop("model.num_nextn_predict_layers");  // torchtitan trains without them
+  job.report.read.push_back(fmt::format("{}: model {}", job.text("model_named"), *model));
+}
+
+bool is_maxtext_key(std::string_view key) {
+  constexpr std::string_view kOtherKeys[] = {"per_device_batch_size", "remat_policy",
+                                             "quantization"};
+  if (std::ranges::find(kOtherKeys, key) != std::end(kOtherKeys)) return true;
+  return (key.starts_with("ici_") || key.starts_with("dcn_")) && key.ends_with("_parallelism");
+}
+
+namespace {
+
+/// Fills what nanoGPT's configuration leaves to train.py, and shares accumulation steps out among
+/// ranks, where it is what trains.
 void assume_nanogpt_defaults(Facts& job) {
   const bool config = job.is_of("nanogpt");
   const bool flags = job.says("--block-size") && job.says("--batch-size");
@@ -45,36 +68,8 @@ void assume_nanogpt_defaults(Facts& job) {
   follow_rules("nanogpt", job);
 }
 
-void look_up_flavour(const Library* library, Facts& job) {
-  const std::string& flavour = job.text("torchtitan.flavour");
-  if (flavour.empty() || job.says("model.num_hidden_layers")) return;
-  job.set("model_named", job.text("torchtitan.family") + " " + flavour);
-  const std::string* model = find_name(job.names->flavours, job.text("model_named"));
-  if (model == nullptr || library == nullptr) return;
-  const OriginScope from(job, {Sureness::follows, {}, "the model " + *model});
-  set_model(imported_model(library->open("models", *model)), job);
-  job.drop("model.num_nextn_predict_layers");  // torchtitan trains without them
-  job.report.read.push_back(fmt::format("{}: model {}", job.text("model_named"), *model));
-}
-
-bool is_torchtitan(const Facts& job) {
-  constexpr const char* kSettings[] = {"trains",    "flavour", "local_batch",
-                                       "replicate", "shard",   "micro_batch"};
-  return std::ranges::any_of(kSettings,
-                             [&](const std::string& one) { return job.says("torchtitan." + one); });
-}
-
-void assume_torchtitan_defaults(Facts& job) {
-  if (is_torchtitan(job)) follow_rules("torchtitan", job);
-}
-
-bool is_maxtext_key(std::string_view key) {
-  constexpr std::string_view kOtherKeys[] = {"per_device_batch_size", "remat_policy",
-                                             "quantization"};
-  if (std::ranges::find(kOtherKeys, key) != std::end(kOtherKeys)) return true;
-  return (key.starts_with("ici_") || key.starts_with("dcn_")) && key.ends_with("_parallelism");
-}
-
+/// Derives degrees, batches, sharding and recomputation from MaxText's keys, with the defaults of
+/// its base.yml.
 void assume_maxtext_defaults(Facts& job) {
   const bool batch = job.says("maxtext.per_device_batch_size");
   const bool axes = std::ranges::any_of(
@@ -82,8 +77,6 @@ void assume_maxtext_defaults(Facts& job) {
   if (!batch && !axes) return;
   for (const char* step : {"devices", "maxtext"}) follow_rules(step, job);
 }
-
-namespace {
 
 /// Sets what a framework does where nothing says otherwise, and tells it.
 void assume_defaults(const Framework& framework, bool is_its_own, Facts& job) {
@@ -174,7 +167,8 @@ void assume_megatron_defaults(Facts& job) {
     follow_rules(step, job);
   }
   assume_nanogpt_defaults(job);
-  assume_torchtitan_defaults(job);
+  follow_rules("programs", job);
+  if (job.is_of("torchtitan")) follow_rules("torchtitan", job);
   assume_maxtext_defaults(job);
   assume_trainer_defaults(job);
   follow_rules("trainers", job);

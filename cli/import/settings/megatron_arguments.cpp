@@ -4,7 +4,6 @@
 #include <cctype>
 #include <map>
 #include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -33,6 +32,7 @@ bool takes_list(const ForeignNames& names, const std::string& flag) {
   return flag == "--spec" || names.lists.contains(with_dashes(flag));  // a module and a name in it
 }
 
+constexpr std::string_view kOverrides = "overrides";  // the reader of settings in one value
 constexpr std::string_view kBetweenWords = " ,[]()\"'";
 /// OLMo's ways to repeat the forward pass of some layers only.
 constexpr std::string_view kSomeLayers[] = {"fine_grained", "one_in_two",   "one_in_three",
@@ -101,12 +101,9 @@ class Arguments {
   /// Notes the meaning of an unknown flag by its name: a number of something, or a model's name,
   /// which also stands in what is ignored.
   bool note_by_name(const std::string& flag, const std::string& value) {
-    if (auto number = number_by_name(*job_.names, flag, value)) {
-      guess(flag, std::move(*number));
-      return true;
-    }
-    if (auto effect = effect_by_name(*job_.names, flag, value)) {
-      guess(flag, std::move(*effect));
+    if (auto guess = guess_by_name(*job_.names, flag, value)) {
+      guess->origin = {Sureness::guessed, file_, flag};
+      job_.guesses.push_back(std::move(*guess));
       return true;
     }
     note_file(flag, value);
@@ -116,17 +113,9 @@ class Arguments {
     return false;
   }
 
-  void guess(const std::string& flag, Guess guess) {
-    guess.origin = {Sureness::guessed, file_, flag};
-    job_.guesses.push_back(std::move(guess));
-  }
-
   /// A configuration behind a flag of any program: `--train-args-file sft.json`.
   void note_file(const std::string& flag, const std::string& value) {
-    constexpr std::string_view kEndings[] = {".json", ".yaml", ".yml", ".toml"};
-    const bool config = std::ranges::any_of(
-        kEndings, [&](std::string_view ending) { return value.ends_with(ending); });
-    if (config && has_part(flag, job_.names->words_of("config_flags")) &&
+    if (is_config_path(value) && has_part(flag, job_.names->words_of("config_flags")) &&
         !has_part(flag, job_.names->words_of("no_config_flags"))) {
       job_.files_named.push_back(value);
     }
@@ -140,26 +129,13 @@ class Arguments {
            std::ranges::find(kNothing, value) != std::end(kNothing);
   }
 
-  /// Readers of values, by their names in data/import/; false where the value says nothing.
-  using Reader = bool (Arguments::*)(const std::string& flag, const std::string& value);
-  struct NamedReader {
-    std::string_view name;
-    Reader read;
-  };
-  static std::span<const NamedReader> readers();
-
- public:
-  static bool is_reader(std::string_view name);
-
- private:
   /// Flags whose value must be worked out, and those that are known and not priced.
   bool read_special(const std::string& flag, const std::string& value) {
     if (const std::string* name = find_name(job_.names->readers, flag)) {
-      const auto known = std::ranges::find(readers(), *name, &NamedReader::name);
-      const bool taken = known != readers().end() ? (this->*known->read)(flag, value)
-                                                  : read_by_rules(*name, flag, value, job_) ||
-                                                        take_tuning(*name, flag, value, job_);
-      if (taken) return true;
+      if (*name == kOverrides) return overrides(value);
+      if (read_by_rules(*name, flag, value, job_) || take_tuning(*name, flag, value, job_)) {
+        return true;
+      }
       if (!is_value_reader(*job_.names, *name)) {
         throw InputError(
             fmt::format("{}: a file in import/ has its value read by \"{}\", which is no reader; a "
@@ -170,35 +146,8 @@ class Arguments {
     return not_modelled(flag, value);
   }
 
-  bool fsdp(const std::string& flag, const std::string& value) {
-    if (!value.empty()) {
-      fully_sharded(value);
-    } else if (flag == "--fsdp") {
-      job_.note("--use-fsdp");
-    }
-    return !value.empty() || flag == "--fsdp";
-  }
-  /// PyTorch's words for what is sharded and where, or their numbers.
-  void fully_sharded(const std::string& value) {
-    job_.set_flag("mark.fully_sharded");
-    if (names(value, "offload")) job_.set("plan.offload", "optimizer+params");
-    if (names(value, "hybrid")) job_.set("plan.sharding_group", "node");
-    // NeMo's words are full, hybrid and grad.
-    if (value == "fully_sharded" && job_.value("plan.zero") == 2) {
-      // metaseq's, beside --no-reshard-after-forward
-    } else if (names(value, "full") || names(value, "hybrid") || value == "1") {
-      job_.set("plan.zero", "3");
-    } else if (names(value, "shard_grad_op") || value == "grad" || value == "2") {
-      job_.set("plan.zero", "2");
-    } else if (names(value, "no_shard") || value == "3" || names(value, "ddp") || value == "c10d") {
-      job_.set("plan.zero", "0");
-    } else {
-      leave_out("--fsdp", value, "does not say how states are sharded; --zero N does");
-    }
-  }
-
   /// Hugging Face's `n_embd=1024,n_layer=24` over the sizes of a family.
-  bool overrides(const std::string& /*flag*/, const std::string& settings) {
+  bool overrides(const std::string& settings) {
     job_.set_flag("mark.model_overrides");
     for (std::size_t at = 0; at < settings.size();) {
       const std::size_t end = std::min(settings.find(',', at), settings.size());
@@ -282,7 +231,7 @@ class Arguments {
       at = std::min(value.find_first_of(kBetweenWords, begin), value.size());
       words.push_back(value.substr(begin, at - begin));
     }
-    if (!take_list(reader, flag, std::move(words), job_)) {
+    if (!take_list(reader, flag, words, job_)) {
       leave_out(flag, value, "is not known; predicted without it");
     }
   }
@@ -416,21 +365,17 @@ class Arguments {
   std::map<std::string, std::string> set_by_;  ///< the flag that set a field last
 };
 
-std::span<const Arguments::NamedReader> Arguments::readers() {
-  static constexpr NamedReader kValueReaders[] = {{"fsdp", &Arguments::fsdp},
-                                                  {"overrides", &Arguments::overrides}};
-  return kValueReaders;
-}
-
-bool Arguments::is_reader(std::string_view name) {
-  return std::ranges::find(readers(), name, &NamedReader::name) != readers().end();
-}
-
 }  // namespace
+
+bool is_config_path(std::string_view word) {
+  constexpr std::string_view kEndings[] = {".yaml", ".yml", ".toml", ".json"};
+  return !word.starts_with('-') && word.find_first_of("=: ") == std::string_view::npos &&
+         std::ranges::any_of(kEndings, [&](std::string_view end) { return word.ends_with(end); });
+}
 
 bool is_value_reader(const ForeignNames& names, std::string_view reader) {
   Facts scratch;
-  return Arguments::is_reader(reader) || take_tuning(reader, "", "", scratch) ||
+  return reader == kOverrides || take_tuning(reader, "", "", scratch) ||
          names.value_rules.contains(reader);
 }
 

@@ -28,16 +28,19 @@ void read_flags(const std::string& file, const SaidFlags& flags, Facts& job,
 void read_megatron_arguments(const std::string& file, const std::vector<std::string>& words,
                              Facts& job);
 
+/// Tests whether a word is the path of a configuration.
+bool is_config_path(std::string_view word);
+
 /// Tests whether there is a reader of values that data/import/ may name so.
 bool is_value_reader(const ForeignNames& names, std::string_view reader);
 
 /// Reads what stands behind a flag by the reader, or into the field, that data/import/ names for
 /// it. Returns whether all of it is known.
-bool take_list(const std::string& name, const std::string& flag, std::vector<std::string> words,
-               Facts& job);
+bool take_list(const std::string& name, const std::string& flag,
+               const std::vector<std::string>& words, Facts& job);
 
 /// Tests whether there is such a reader.
-bool is_list_reader(std::string_view name);
+bool is_list_reader(const ForeignNames& names, std::string_view name);
 
 /// Reads a preference or a reward that a program's own name tells, as TRL's kto.py; returns whether
 /// one does.

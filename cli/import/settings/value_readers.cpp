@@ -25,18 +25,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Graphs of the whole iteration, or of modules of each layer; of whole layers where none is named.
-bool graphs_of(Facts& job, const Words& words) {
-  WordSet<GraphedModule> graphs;
-  for (const std::string& word : words) {
-    const auto value = word == "full_iteration" ? GraphedModule::full : named<GraphedModule>(word);
-    if (!value) return false;
-    graphs.add(*value);
-  }
-  job.set("graphed", cell_of(graphs));
-  return true;
-}
-
 /// One kind, perhaps said once for each layer.
 bool context_comm(Facts& job, const Words& words) {
   if (words.empty() || std::ranges::count(words, words.front()) != std::ssize(words)) return false;
@@ -54,29 +42,6 @@ bool attention_of(Facts& job, const Words& words) {
     attention = kind;
   }
   return assign("plan.attention", attention, job);
-}
-
-/// Which of torchtitan's converters change the format of products.
-bool converters(Facts& job, const Words& words) {
-  for (const std::string& word : words) {
-    if (word.ends_with("float8")) {
-      (void)assign("products", "fp8", job);
-    } else if (word == "mx" || word.ends_with(".mx")) {
-      job.set("plan.precision", "fp8");
-      job.set("plan.fp8_recipe", "mxfp8");
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// Tokens to the left and, as for all decoders, none to the right.
-bool window(Facts& job, const Words& words) {
-  const auto tokens = words.empty() ? std::nullopt : parse_integer(words.front());
-  if (!tokens || *tokens < 1 || *tokens > (1LL << 24)) return false;
-  job.set_number("model.sliding_window", *tokens);
-  return true;
 }
 
 /// One number, or one for each layer that has experts.
@@ -98,17 +63,6 @@ bool experts_of(Facts& job, const Words& words) {
   return true;
 }
 
-/// Layers of MindSpeed that only fill up stages and pass on what they get.
-bool idle_layers(Facts& job, const Words& words) {
-  if (words.empty() || !std::ranges::all_of(words, [](const std::string& word) {
-        return parse_integer(word).has_value();
-      })) {
-    return false;
-  }
-  job.set_number("idle_layers", std::ssize(words));
-  return true;
-}
-
 /// MindSpeed's layers of each stage: `4,5,5,6`.
 bool layers_of_stages(Facts& job, const Words& words) {
   constexpr long long kMost = 1 << 12;
@@ -120,13 +74,6 @@ bool layers_of_stages(Facts& job, const Words& words) {
   }
   if (words.size() < 2 || words.size() > 1024) return false;
   job.set("plan.layout", layout + "L");
-  return true;
-}
-
-/// MindSpeed-LLM's `--interleave-sliding-window 4096`: of every second layer.
-bool window_of_every_second(Facts& job, const Words& words) {
-  if (!window(job, words)) return false;
-  job.set("model.full_attention_every", "2");
   return true;
 }
 
@@ -174,23 +121,15 @@ bool linear_attention(Facts& job, const Words& words) {
   return true;
 }
 
-/// Readers of lists, by their names in data/import/; false where a word is not known.
+/// Readers of whole lists, by their names in data/import/; false where a word is not known.
 struct ListReader {
   std::string_view name;
   bool (*take)(Facts& job, const Words& words);
-  bool each_word = false;  ///< words mean something alone: those that are known count
 };
-constexpr ListReader kListReaders[] = {{"layers_pattern", layer_pattern},
-                                       {"linear_attention", linear_attention},
-                                       {"window", window},
-                                       {"window_of_every_second", window_of_every_second},
-                                       {"layers_of_stages", layers_of_stages},
-                                       {"idle_layers", idle_layers},
-                                       {"experts", experts_of},
-                                       {"graphed", graphs_of, true},
-                                       {"context_comm", context_comm},
-                                       {"attention", attention_of},
-                                       {"converters", converters, true}};
+constexpr ListReader kListReaders[] = {
+    {"layers_pattern", layer_pattern},      {"linear_attention", linear_attention},
+    {"layers_of_stages", layers_of_stages}, {"experts", experts_of},
+    {"context_comm", context_comm},         {"attention", attention_of}};
 
 /// A field of words, of which those that are known count; of a mixer's size; or of a soft-cap.
 bool take_field(const std::string& field, const std::string& flag, Facts& job, const Words& words) {
@@ -216,38 +155,27 @@ bool take_field(const std::string& field, const std::string& flag, Facts& job, c
   return size && *size >= 1 && *size <= (1LL << 24) && assign(field, std::to_string(*size), job);
 }
 
-/// Drops and tells the words that are not known, so that the others count.
-void keep_known(const ListReader& reader, const std::string& flag, Facts& job, Words& words) {
-  const auto unknown = std::ranges::stable_partition(words, [&](const std::string& word) {
-    Facts alone = job;
-    return reader.take(alone, {word});
-  });
-  for (const std::string& word : unknown) {
-    job.report.left_out.push_back(
-        fmt::format("{} {}: not known; predicted without it", flag, printable(word)));
-  }
-  words.erase(unknown.begin(), words.end());
-}
-
 }  // namespace
 
-bool is_list_reader(std::string_view name) {
-  Facts scratch;
+bool is_list_reader(const ForeignNames& names, std::string_view name) {
+  const Facts scratch;
   return std::ranges::find(kListReaders, name, &ListReader::name) != std::end(kListReaders) ||
-         name.starts_with("mixers.") || is_open(name, scratch);
+         name.starts_with("mixers.") || is_open(name, scratch) || names.value_rules.contains(name);
 }
 
-bool take_list(const std::string& name, const std::string& flag, Words words, Facts& job) {
+bool take_list(const std::string& name, const std::string& flag, const Words& words, Facts& job) {
   const auto* const reader = std::ranges::find(kListReaders, name, &ListReader::name);
-  bool known = false;
-  if (reader == std::end(kListReaders)) {
-    known = take_field(name, flag, job, words);
-  } else {
-    if (reader->each_word && !words.empty()) {
-      keep_known(*reader, flag, job, words);
-      if (words.empty()) return true;
-    }
+  bool known = true;
+  if (reader != std::end(kListReaders)) {
     known = reader->take(job, words);
+  } else if (job.names->value_rules.contains(name)) {  // words that mean something alone
+    for (const std::string& word : words) {
+      if (read_by_rules(name, flag, word, job)) continue;
+      job.report.left_out.push_back(
+          fmt::format("{} {}: not known; predicted without it", flag, printable(word)));
+    }
+  } else {
+    known = take_field(name, flag, job, words);
   }
   if (known) job.note(flag);
   return known;

@@ -11,6 +11,7 @@
 #include "cli/import/shell/shell_text.hpp"
 #include "hw/base/csv.hpp"
 #include "hw/base/files.hpp"
+#include "hw/base/text.hpp"
 
 namespace prequel {
 namespace {
@@ -62,74 +63,65 @@ constexpr Launcher kLaunchers[] = {{"srun", kSlurmBriefs},       {"sbatch", kSlu
 /// Programs with options of one letter, wherever in a command they stand.
 constexpr Launcher kPrograms[] = {{"train_gpt2cu", kLlmcBriefs}, {"train_gpt2fp32cu", kLlmcBriefs}};
 
+/// Requests for nodes or for devices of one in the words of other schedulers: `select=4:ngpus=8` of
+/// PBS, `nodes=4:ppn=8:gpus=8` of Torque, `-nnodes 64` and `-gpu "num=8"` of LSF, `node=4x8x12` of
+/// Fugaku's torus, `-n 64` of Cobalt, `rt_F=16` and `node_f=16` of ABCI and of TSUBAME.
+struct Request {
+  std::string_view scheduler, name, option;
+};
+constexpr Request kRequests[] = {
+    {"#PBS", "select=", "--nodes"},        {"#PBS", "nodes=", "--nodes"},
+    {"#PBS", "ngpus=", "--gpus-per-node"}, {"#PBS", "gpus=", "--gpus-per-node"},
+    {"#BSUB", "-nnodes ", "--nodes"},      {"#BSUB", "num=", "--gpus-per-node"},
+    {"#PJM", "node=", "--nodes"},          {"#PJM", "gpu=", "--gpus-per-node"},
+    {"#COBALT", "-n ", "--nodes"},         {"#$", "rt_F=", "--nodes"},
+    {"#$", "rt_AF=", "--nodes"},           {"#$", "node_f=", "--nodes"},
+    {"#$", "f_node=", "--nodes"}};
+
 /// A whole number at the begin of a text: 4 of `4:ncpus=64`.
 std::optional<long long> leading_number(std::string_view text) {
-  const auto* const end =
-      std::ranges::find_if(text, [](unsigned char c) { return std::isdigit(c) == 0; });
-  return parse_integer(std::string(text.begin(), end));
+  return parse_integer(text.substr(0, text.find_first_not_of("0123456789")));
 }
 
-/// Returns the text after `NAME=`; empty where that is not in the text.
-std::string_view value_in(std::string_view text, std::string_view name) {
-  const std::size_t at = text.find(name);
-  if (at == std::string_view::npos) return {};
-  text.remove_prefix(at + name.size());
-  return text.substr(0, text.find_first_of(":+,\" "));
+/// The number of `4x8x2` or `4:ngpus=8+1:ngpus=8`, 0 for what is none.
+long long amount(std::string_view text) {
+  long long sum = 0;
+  long long product = 1;
+  while (true) {
+    const long long one = leading_number(text).value_or(0);
+    product = one < kMostUnits && product < kMostUnits ? product * one : kMostUnits;
+    text.remove_prefix(std::min(text.find_first_not_of("0123456789"), text.size()));
+    if (!text.starts_with('x')) {
+      sum += std::exchange(product, 1);
+      text.remove_prefix(std::min(text.find('+'), text.size()));
+      if (text.empty() || sum > kMostUnits) return sum;
+    }
+    text.remove_prefix(1);
+  }
 }
 
-void ask(std::vector<std::string>& options, const char* option, std::optional<long long> count) {
+void ask(std::vector<std::string>& options, std::string_view option,
+         std::optional<long long> count) {
   if (count && *count > 0 && *count < kMostUnits)
     options.push_back(fmt::format("{}={}", option, *count));
 }
 
-/// `select=4:ngpus=8+1:ngpus=8`, and `nodes=4:ppn=8:gpus=8` of Torque.
-std::vector<std::string> pbs_options(std::string_view line) {
+/// Returns the options that a line asks a scheduler for; the first of several for the same counts.
+std::vector<std::string> requested(std::string_view scheduler, std::string_view line) {
   std::vector<std::string> options;
-  std::string_view chunks = line.substr(std::min(line.find("select="), line.size()));
-  std::optional<long long> nodes = leading_number(value_in(line, "nodes="));
-  if (!chunks.empty()) {
-    chunks.remove_prefix(std::string_view("select=").size());
-    nodes = 0;
-    while (!chunks.empty()) {
-      *nodes += std::min(leading_number(chunks).value_or(0), kMostUnits);
-      const std::size_t plus = chunks.find('+');
-      chunks = plus == std::string_view::npos ? "" : chunks.substr(plus + 1);
+  for (const Request& one : kRequests) {
+    const std::size_t at = one.scheduler == scheduler ? line.find(one.name) : line.npos;
+    if (at == line.npos || (at > 0 && (is_name_letter(line[at - 1]) || line[at - 1] == '-'))) {
+      continue;
     }
+    const std::string_view behind = line.substr(at + one.name.size());
+    const bool nodes = one.option == "--nodes";
+    const bool asked = std::ranges::any_of(
+        options, [&](const std::string& other) { return other.starts_with(one.option); });
+    if (asked) continue;
+    ask(options, one.option,
+        nodes ? amount(behind.substr(0, behind.find_first_of(", \""))) : leading_number(behind));
   }
-  ask(options, "--nodes", nodes);
-  if (options.empty()) return options;
-  std::string_view gpus = value_in(line, "ngpus=");
-  if (gpus.empty()) gpus = value_in(line, ":gpus=");
-  ask(options, "--gpus-per-node", leading_number(gpus));
-  return options;
-}
-
-/// `-nnodes 64` and `-gpu "num=8"`.
-std::vector<std::string> lsf_options(std::string_view line) {
-  std::vector<std::string> options;
-  std::vector<std::string> words;
-  split_words(line, words);
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i] == "-nnodes") ask(options, "--nodes", parse_integer(words[i + 1]));
-  }
-  ask(options, "--gpus-per-node", leading_number(value_in(line, "num=")));
-  return options;
-}
-
-/// `node=384`, or `node=4x8x12` of a torus.
-std::vector<std::string> fugaku_options(std::string_view line) {
-  std::vector<std::string> options;
-  std::string_view shape = value_in(line, "node=");
-  if (line.find("per-node=") != std::string_view::npos) shape = {};  // of processes
-  std::optional<long long> nodes;
-  for (std::size_t at = 0; at < shape.size();) {
-    const auto one = leading_number(shape.substr(at));
-    if (!one || *one >= kMostUnits || nodes.value_or(1) >= kMostUnits) return options;
-    nodes = nodes.value_or(1) * *one;
-    at = std::min(shape.find('x', at), shape.size() - 1) + 1;
-  }
-  ask(options, "--nodes", nodes);
-  ask(options, "--gpus-per-node", leading_number(value_in(line, "gpu=")));
   return options;
 }
 
@@ -137,39 +129,11 @@ std::vector<std::string> slurm_options(std::string_view line) {
   std::vector<std::string> options;
   split_words(line.substr(0, line.find(" #")), options);
   for (std::string& option : options) {
-    for (const auto& [brief, full] : kSlurmBriefs) {
-      if (option == brief) option = full;
-    }
+    const auto* const brief = std::ranges::find(kSlurmBriefs, option, &OtherName::name);
+    if (brief != std::end(kSlurmBriefs)) option = brief->option;
   }
   return options;
 }
-
-std::vector<std::string> cobalt_options(std::string_view line) {
-  std::vector<std::string> words;
-  std::vector<std::string> options;
-  split_words(line, words);
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    if (words[i] == "-n") ask(options, "--nodes", parse_integer(words[i + 1]));
-  }
-  return options;
-}
-
-/// Whole nodes of ABCI and of TSUBAME: `-l rt_F=16`, `-l node_f=16`.
-std::vector<std::string> grid_engine_options(std::string_view line) {
-  std::vector<std::string> options;
-  for (const std::string_view kind : {"rt_F=", "rt_AF=", "node_f=", "f_node="}) {
-    if (options.empty()) ask(options, "--nodes", leading_number(value_in(line, kind)));
-  }
-  return options;
-}
-
-struct Scheduler {
-  std::string_view mark;
-  std::vector<std::string> (*options)(std::string_view line);
-};
-constexpr Scheduler kSchedulers[] = {{"#SBATCH", slurm_options},  {"#PBS", pbs_options},
-                                     {"#BSUB", lsf_options},      {"#PJM", fugaku_options},
-                                     {"#COBALT", cobalt_options}, {"#$", grid_engine_options}};
 
 void spell_out(std::vector<std::string>& command, std::span<const OtherName> briefs,
                std::size_t program = 0) {
@@ -192,93 +156,43 @@ void spell_out(std::vector<std::string>& command, std::span<const OtherName> bri
   }
 }
 
-/// LSF's jsrun counts resource sets: how many, how many on a node, and the devices of one.
-void spell_out_resource_sets(std::vector<std::string>& command) {
-  struct Option {
-    std::string_view brief, full;
-    std::string value;
+/// Returns what launchers ask for in words of their own: resource sets of LSF's jsrun, how many,
+/// how many on a node, and the devices of one; DeepSpeed's `--include host1:0,1@host2:0,1`; `qsub
+/// -l select=8:ngpus=4`; TorchX's nodes and devices of one, `-j 4x8`.
+std::vector<std::string> asked_by(const std::vector<std::string>& command) {
+  const std::string program = program_of(command);
+  const auto value = [&](std::string_view brief, std::string_view full) {
+    return option_value(command, brief).value_or(option_value(command, full).value_or(""));
   };
-  Option options[] = {{"-n", "--nrs", {}}, {"-r", "--rs_per_host", {}}, {"-g", "--gpu_per_rs", {}}};
-  std::size_t end = 1;  // of the options
-  while (end < command.size() && command[end].starts_with('-')) {
-    const std::string& word = command[end++];
-    const std::size_t equals = word.find('=');
-    const bool attached = !word.starts_with("--") && word.size() > 2;
-    std::string value;
-    if (equals != std::string::npos) {
-      value = word.substr(equals + 1);
-    } else if (attached) {
-      value = word.substr(2);
-    } else if (end < command.size()) {
-      value = command[end++];
+  std::vector<std::string> options;
+  if (program == "jsrun") {
+    const long long devices = amount(value("-g", "--gpu_per_rs"));
+    ask(options, "--gpus", devices * amount(value("-n", "--nrs")));
+    ask(options, "--gpus-per-node", devices * amount(value("-r", "--rs_per_host")));
+  } else if (const std::string hosts = value("--include", "--include");
+             program == "deepspeed" && !hosts.empty() && hosts.find('$') == hosts.npos) {
+    const std::string_view first = std::string_view(hosts).substr(0, hosts.find('@'));
+    const std::size_t colon = std::min(first.find(':'), first.size());
+    ask(options, "--num_nodes", std::ranges::count(hosts, '@') + 1);
+    if (colon < first.size()) {
+      ask(options, "--num_gpus", std::ranges::count(first.substr(colon), ',') + 1);
     }
-    for (Option& one : options) {
-      if (word.substr(0, equals) == one.full || word.substr(0, 2) == one.brief) one.value = value;
-    }
+  } else if (program == "qsub") {
+    options = requested("#PBS", fmt::format("{}", fmt::join(command, " ")));
+  } else if (program == "torchx") {
+    const std::string shape = value("-j", "-j");
+    const std::size_t sign = std::min(shape.find('x'), shape.size());
+    ask(options, "--nnodes", leading_number(shape));
+    ask(options, "--gpus-per-node", leading_number(shape.substr(std::min(sign + 1, shape.size()))));
   }
-  const auto sets = parse_integer(options[0].value);
-  const auto on_node = parse_integer(options[1].value);
-  const auto devices = parse_integer(options[2].value);
-  std::vector<std::string> spelt{command.front()};
-  if (devices && *devices < kMostUnits) {
-    if (sets && *sets < kMostUnits) ask(spelt, "--gpus", *sets * *devices);
-    if (on_node && *on_node < kMostUnits) ask(spelt, "--gpus-per-node", *on_node * *devices);
-  }
-  command.erase(command.begin(), command.begin() + static_cast<std::ptrdiff_t>(end));
-  command.insert(command.begin(), spelt.begin(), spelt.end());
-}
-
-/// DeepSpeed's `--include host1:0,1@host2:0,1` as nodes and devices of one.
-void spell_out_included(std::vector<std::string>& command) {
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    std::string value;
-    if (command[i].starts_with("--include=")) value = command[i].substr(10);
-    if (command[i] == "--include" && i + 1 < command.size()) value = command[i + 1];
-    if (value.empty() || value.find('$') != std::string::npos) continue;
-    const std::string_view first = std::string_view(value).substr(0, value.find('@'));
-    const std::size_t colon = first.find(':');
-    std::vector<std::string> spelt;
-    ask(spelt, "--num_nodes", std::ranges::count(value, '@') + 1);
-    if (colon != std::string_view::npos) {
-      ask(spelt, "--num_gpus", std::ranges::count(first.substr(colon), ',') + 1);
-    }
-    command.insert(command.begin() + 1, spelt.begin(), spelt.end());
-    return;
-  }
-}
-
-/// Spells out the request of `qsub -l select=8:ngpus=4` as a `#PBS` line would.
-void spell_out_request(std::vector<std::string>& command) {
-  const auto options = pbs_options(fmt::format("{}", fmt::join(command, " ")));
-  command.insert(command.begin() + 1, options.begin(), options.end());
-}
-
-/// TorchX's nodes and devices of one: `-j 4x8`.
-void spell_out_replicas(std::vector<std::string>& command) {
-  const auto found = std::ranges::find(command, "-j");
-  if (command.end() - found < 2) return;
-  const std::string value = *(found + 1);
-  const std::size_t sign = std::min(value.find('x'), value.size());
-  std::vector<std::string> spelt;
-  ask(spelt, "--nnodes", parse_integer(value.substr(0, sign)));
-  ask(spelt, "--gpus-per-node",
-      leading_number(std::string_view(value).substr(std::min(sign + 1, value.size()))));
-  command.insert(command.begin() + 1, spelt.begin(), spelt.end());
-}
-
-/// `litgpt pretrain pythia-160m`, which names a model without a flag.
-void spell_out_model(std::vector<std::string>& command) {
-  const bool named = command.size() > 2 && !command[2].starts_with('-');
-  if (named) command[2] = "--litgpt-model=" + command[2];
+  return options;
 }
 
 }  // namespace
 
 std::vector<std::string> scheduler_options(std::string_view line) {
-  const auto* const found = std::ranges::find_if(
-      kSchedulers, [&](const Scheduler& one) { return line.starts_with(one.mark); });
-  if (found == std::end(kSchedulers)) return {};
-  return found->options(line.substr(found->mark.size()));
+  const std::string_view mark = line.substr(0, line.find_first_of(" \t"));
+  return mark == "#SBATCH" ? slurm_options(line.substr(mark.size())) : requested(mark, line);
 }
 
 std::vector<std::pair<std::string, std::string>> scheduler_variables(
@@ -309,11 +223,11 @@ void spell_out_launcher(std::vector<std::string>& command) {
     if (known != std::end(kPrograms)) return spell_out(command, known->briefs, i);
   }
   const std::string program = program_of(command);
-  if (program == "jsrun") return spell_out_resource_sets(command);
-  if (program == "deepspeed") return spell_out_included(command);
-  if (program == "litgpt") return spell_out_model(command);
-  if (program == "qsub") return spell_out_request(command);
-  if (program == "torchx") return spell_out_replicas(command);
+  const std::vector<std::string> asked = asked_by(command);
+  if (!asked.empty()) command.insert(command.begin() + 1, asked.begin(), asked.end());
+  // `litgpt pretrain pythia-160m` names a model without a flag.
+  const bool model = program == "litgpt" && command.size() > 2 && !command[2].starts_with('-');
+  if (model) command[2] = "--litgpt-model=" + command[2];
   if (program == "flux" && command.size() > 2) {  // flux run -N 8
     command.erase(command.begin() + 1);
     return spell_out(command, kSlurmBriefs);

@@ -147,6 +147,11 @@ std::optional<long long> shell_arithmetic(std::string_view text) {
   return Arithmetic(text).value();
 }
 
+std::optional<std::string> shell_number(std::string_view text) {
+  const auto value = shell_arithmetic(text);
+  return value ? std::optional(std::to_string(*value)) : std::nullopt;
+}
+
 std::optional<ArithmeticAssignment> arithmetic_assignment(std::string_view text) {
   text = trimmed(text);
   std::size_t length = 0;

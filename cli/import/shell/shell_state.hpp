@@ -35,11 +35,6 @@ struct OpenChain {
   std::size_t number{};             ///< which chain of the script it is
 };
 
-/// The alternatives as words: "7B, 13B or another".
-std::string told(const OpenChain& chain);
-/// How a user can say which: "; --env MODEL_SIZE=7B says it".
-std::string how_to_say(const OpenChain& chain);
-
 /// Stands behind the words of each command.
 inline constexpr std::string_view kCommandEnd = ";";
 

@@ -13,142 +13,8 @@ namespace prequel {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
-constexpr int kDeepest = 16;                  // of substitutions in quotes in substitutions
 constexpr std::size_t kLongestMatched = 256;  // of a value that a pattern is held against
 constexpr std::size_t kMostValues = 256;      // of an array
-constexpr std::size_t kLongestSubstitution = 1u << 14;
-
-/// Tests whether a name may hold it, a function's included.
-bool is_name(char c) {
-  return is_name_letter(c) || c == '-';
-}
-/// Walks over a script's text, past what quotes, comments and here-documents hold.
-class Walk {
- public:
-  explicit Walk(std::string_view text, std::size_t at) : text_(text), at_(at) {}
-
-  /// Behind the bracket that closes the one here.
-  std::size_t brackets(int depth) {
-    int open = 0;
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '(') ++open;
-      if (c == ')' && --open == 0) return at_ + 1;
-      if (c == '(' || c == ')') {
-        ++at_;
-      } else if (!step(depth)) {
-        return kNone;
-      }
-    }
-    return kNone;
-  }
-
-  /// At the brace that closes the one here; those count that are words of their own.
-  std::size_t braces() {
-    int open = 0;
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      const bool begins = at_ == 0 || is_shell_blank(text_[at_ - 1]) || text_[at_ - 1] == ';' ||
-                          text_[at_ - 1] == ')' || text_[at_ - 1] == '{';
-      const bool ends = at_ + 1 == text_.size() || is_shell_blank(text_[at_ + 1]) ||
-                        std::string_view(";|&)").find(text_[at_ + 1]) != kNone;
-      if (c == '{' && begins && ends) ++open;
-      if (c == '}' && begins && ends && --open == 0) return at_;
-      if (!step(0)) return kNone;
-    }
-    return kNone;
-  }
-
- private:
-  /// Past one letter, or one thing that letters hide in.
-  bool step(int depth) {
-    if (depth > kDeepest) return false;
-    const char c = text_[at_];
-    if (c == '\\') {
-      at_ += 2;
-    } else if (text_.substr(at_, 2) == "((") {
-      arithmetic();
-    } else if (c == '\'') {
-      at_ = text_.find('\'', at_ + 1);
-      if (at_ == kNone) return false;
-      ++at_;
-    } else if (c == '"') {
-      return quoted(depth);
-    } else if (c == '$' && at_ + 1 < text_.size() && text_[at_ + 1] == '{') {
-      at_ = text_.find('}', at_);  // those inside of it come in pairs and are no words
-      if (at_ == kNone) return false;
-      ++at_;
-    } else if (c == '#' && (at_ == 0 || is_shell_blank(text_[at_ - 1]) || text_[at_ - 1] == ';')) {
-      at_ = std::min(text_.find('\n', at_), text_.size());
-    } else if (text_.substr(at_, 2) == "<<" && text_.substr(at_, 3) != "<<<") {
-      announce();
-    } else if (c == '\n') {
-      ++at_;
-      skip_documents();
-    } else {
-      ++at_;
-    }
-    return true;
-  }
-
-  /// Past `((…))`, where `<<` and `#` are operators.
-  void arithmetic() {
-    int open = 0;
-    for (; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '(') ++open;
-      if (text_[at_] == ')' && --open == 0) break;
-    }
-    at_ = std::min(at_ + 1, text_.size());
-  }
-
-  bool quoted(int depth) {
-    ++at_;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      if (text_[at_] == '\\') {
-        at_ += 2;
-      } else if (text_[at_] == '$' && at_ + 1 < text_.size() && text_[at_ + 1] == '(') {
-        ++at_;
-        at_ = brackets(depth + 1);
-        if (at_ == kNone) return false;
-      } else {
-        ++at_;
-      }
-    }
-    ++at_;
-    return at_ <= text_.size();
-  }
-
-  void announce() {
-    at_ += text_.substr(at_, 3) == "<<-" ? 3 : 2;
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-    std::string delimiter;
-    while (at_ < text_.size() && (is_name(text_[at_]) || text_[at_] == '"' || text_[at_] == '\'')) {
-      if (is_name(text_[at_])) delimiter += text_[at_];
-      ++at_;
-    }
-    if (!delimiter.empty()) documents_.push_back(std::move(delimiter));
-  }
-
-  void skip_documents() {
-    for (const std::string& delimiter : std::exchange(documents_, {})) {
-      while (at_ < text_.size()) {
-        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
-        const bool last = trimmed(text_.substr(at_, end - at_)) == delimiter;
-        at_ = std::min(end + 1, text_.size());
-        if (last) break;
-      }
-    }
-  }
-
-  std::string_view text_;
-  std::size_t at_;
-  std::vector<std::string> documents_;  ///< the words that end them
-};
-
-std::size_t behind_blanks(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_shell_blank(text[at])) ++at;
-  return at;
-}
 
 /// Without the shortest or the longest begin, or end, that the pattern matches.
 std::optional<std::string> trimmed_by(std::string_view value, std::string_view pattern,
@@ -247,6 +113,20 @@ std::size_t name_length(std::string_view text) {
   return length;
 }
 
+/// The length of the name in front of `LAYERS=32` and `LAYERS+=32`; 0 for other words.
+std::size_t assigned_length(std::string_view word) {
+  const std::size_t length = name_length(word);
+  const std::string_view rest = word.substr(length);
+  return rest.starts_with('=') || rest.starts_with("+=") ? length : 0;
+}
+
+/// `LAYERS[7B]=32`, which arrays keep as their words.
+bool is_element(std::string_view word) {
+  const std::size_t length = name_length(word);
+  return length > 0 && word.substr(length, 1) == "[" &&
+         word.find("]=", length) != std::string_view::npos;
+}
+
 std::string with_blanks(std::string text) {
   std::ranges::replace(text, kBlankInside, ' ');
   return text;
@@ -256,30 +136,6 @@ bool is_list(std::string_view word) {
   return word == "\"$@\"" || word == "\"${@}\"" ||
          (word.starts_with("\"${") && word.ends_with("[@]}\"") &&
           is_variable_name(word.substr(3, word.size() - 8)));
-}
-
-std::vector<std::string_view> piped_commands(std::string_view text) {
-  std::vector<std::string_view> commands;
-  std::size_t begin = 0;
-  char quote = '\0';
-  int open = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '\\') {
-      ++at;
-    } else if (quote != '\0') {
-      if (c == quote) quote = '\0';
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-    } else if (c == '(' || c == ')') {
-      open += c == '(' ? 1 : -1;
-    } else if (c == '|' && open == 0) {
-      commands.push_back(trimmed(text.substr(begin, at - begin)));
-      begin = at + 1;
-    }
-  }
-  commands.push_back(trimmed(text.substr(std::min(begin, text.size()))));
-  return commands;
 }
 
 void split_words(std::string_view text, std::vector<std::string>& words) {
@@ -292,39 +148,16 @@ void split_words(std::string_view text, std::vector<std::string>& words) {
   }
 }
 
-std::size_t end_of_brackets(std::string_view text, std::size_t at) {
-  return Walk(text.substr(0, at + kLongestSubstitution), at).brackets(0);
-}
-
-std::size_t end_of_arithmetic(std::string_view text, std::size_t at) {
-  text = text.substr(0, at + kLongestSubstitution);
-  int open = 0;
-  for (; at < text.size(); ++at) {
-    if (text[at] == '(') ++open;
-    if (text[at] == ')' && --open == 0) break;
+std::optional<std::string> option_value(const std::vector<std::string>& command,
+                                        std::string_view name) {
+  const std::string start = std::string(name) + (name.starts_with("--") ? "=" : "");
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (command[i] == name && i + 1 < command.size()) return command[i + 1];
+    if (command[i].starts_with(start) && command[i].size() > start.size()) {
+      return command[i].substr(start.size());
+    }
   }
-  return at < text.size() && text[at - 1] == ')' ? at + 1 : kNone;
-}
-
-FunctionDefinition function_definition(std::string_view text, std::size_t at) {
-  constexpr std::string_view kWord = "function ";
-  const bool word = text.substr(at).starts_with(kWord);
-  const std::size_t begin = behind_blanks(text, at + (word ? kWord.size() : 0));
-  std::size_t end = begin;
-  while (end < text.size() && is_name(text[end])) ++end;
-  if (end == begin) return {};
-  std::size_t next = behind_blanks(text, end);
-  const bool brackets = next < text.size() && text[next] == '(';
-  if (brackets) {
-    next = behind_blanks(text, next + 1);
-    if (next >= text.size() || text[next] != ')') return {};
-    next = behind_blanks(text, next + 1);
-  }
-  if ((!brackets && !word) || next >= text.size() || text[next] != '{') return {};
-  const std::size_t close = Walk(text, next).braces();
-  if (close == kNone) return {std::string(text.substr(begin, end - begin)), {}, kNone};
-  return {std::string(text.substr(begin, end - begin)), text.substr(next + 1, close - next - 1),
-          close + 1};
+  return std::nullopt;
 }
 
 std::optional<bool> fits_pattern(std::string_view text, std::string_view pattern) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,32 +18,22 @@ bool is_shell_blank(char c);
 bool is_variable_name(std::string_view name);
 /// How many letters at the begin could be a variable's name.
 std::size_t name_length(std::string_view text);
+/// The length of the name in front of `LAYERS=32` and `LAYERS+=32`; 0 for other words.
+std::size_t assigned_length(std::string_view word);
+/// Tests for `LAYERS[7B]=32`, which arrays keep as their words.
+bool is_element(std::string_view word);
 /// Stands for a blank inside an element of an array, whose elements blanks part.
 inline constexpr char kBlankInside = '\x1f';
+inline constexpr std::string_view kHereString = "<<<";
 std::string with_blanks(std::string text);
 /// `"$@"` and `"${FLAGS[@]}"`, which are as many words as they hold.
 bool is_list(std::string_view word);
 /// Appends the words between blanks.
 void split_words(std::string_view text, std::vector<std::string>& words);
 
-/// The commands between the signs of a pipe; quotes and brackets may hold others.
-std::vector<std::string_view> piped_commands(std::string_view text);
-
-/// Behind the bracket that closes the one at `at`, of `$(…)` and `((…))`: quotes and comments may
-/// hold others. npos where none does.
-std::size_t end_of_brackets(std::string_view text, std::size_t at);
-
-/// Behind the `))` of the `((` at `at`. npos where there is none.
-std::size_t end_of_arithmetic(std::string_view text, std::size_t at);
-
-/// A function's definition: `name() {` or `function name {`.
-struct FunctionDefinition {
-  std::string name;
-  std::string_view body;  ///< between its braces
-  std::size_t end{};      ///< behind them; npos where the brace is never closed
-};
-/// The one that begins at `at`; without a name where none does.
-FunctionDefinition function_definition(std::string_view text, std::size_t at);
+/// Returns the value of an option: `-d X`, `-dX` or `--name=X`; the first counts.
+std::optional<std::string> option_value(const std::vector<std::string>& command,
+                                        std::string_view name);
 
 /// Tests whether `*` and `?` of a pattern can stand for the rest of a text; empty for patterns of
 /// other kinds.
@@ -55,6 +46,7 @@ std::optional<std::string> changed(std::string_view value, std::string_view chan
 /// The value of `$((…))`, with all operators of bash that yield a number without setting any;
 /// empty for what holds a name, or is not arithmetic, or overflows.
 std::optional<long long> shell_arithmetic(std::string_view text);
+std::optional<std::string> shell_number(std::string_view text);
 
 /// `NAME = …`, `NAME += …`, `NAME++` of `((…))` and `let`: the name, and what its value is to be.
 struct ArithmeticAssignment {
@@ -67,5 +59,9 @@ std::optional<ArithmeticAssignment> arithmetic_assignment(std::string_view text)
 /// other uses of these.
 std::optional<std::string> filtered(const std::string& text,
                                     const std::vector<std::string>& command);
+/// The text of `printf FORMAT VALUE…`, of which these are the words; of `%s` and `%d` alone.
+std::optional<std::string> printed_text(std::span<const std::string> words);
+/// Returns the output of `echo`, `printf` and `expr`.
+std::optional<std::string> said(const std::vector<std::string>& command);
 
 }  // namespace prequel

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "calibrate/measure/narrow_formats.hpp"
 #include "tests/measure/emulated/emulator.hpp"
+#include "tests/measure/emulated/narrow_formats.hpp"
 
 #define __global__
 #define __device__

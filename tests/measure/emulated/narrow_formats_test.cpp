@@ -1,4 +1,4 @@
-#include "calibrate/measure/narrow_formats.hpp"
+#include "tests/measure/emulated/narrow_formats.hpp"
 
 #include <doctest/doctest.h>
 

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <random>
 
-#include "calibrate/measure/narrow_formats.hpp"
+#include "tests/measure/emulated/narrow_formats.hpp"
 
 namespace prequel {
 namespace {

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "calibrate/fit/fit.hpp"
-#include "calibrate/measure/backends.hpp"
+#include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/gpu_grid.hpp"
 #include "calibrate/measure/session.hpp"
 #include "calibrate/readings/measurement_file.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "hw/cluster.hpp"
+#include "hw/collectives/algorithms.hpp"
 #include "tests/measure/temporary_file.hpp"
 #include "tests/measure/told/machine.hpp"
 
@@ -164,9 +165,8 @@ MeasurementFile collectives_measured(const CollectiveModel& node, double noise) 
     orders.cost = [&](const Work& work) {
       const auto* what = std::get_if<CollectiveWork>(&work);
       if (!what) return 1e-4;
-      Measurement point;
-      point.what = MeasuredCollective{what->op, what->ranks, 1, what->bytes, what->groups};
-      return predict(node, point).value;
+      const Levels levels{what->ranks, what->ranks, &node, {}, false};
+      return cheapest(what->op, levels, what->bytes).time().value;
     };
     Machine& machine = told::tell(std::move(orders));
     const auto backend = make_backend("nccl", machine.clock());

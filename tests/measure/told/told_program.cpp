@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include "calibrate/measure/measure_program.hpp"
+#include "calibrate/measure/session.hpp"
 #include "tests/measure/told/machine.hpp"
 
 int main(int argc, char** argv) {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "calibrate/measure/backends.hpp"
+#include "calibrate/measure/backend.hpp"
 #include "calibrate/measure/gpu_grid.hpp"
 #include "calibrate/measure/session.hpp"
 #include "hw/kernels/gemm.hpp"

@@ -1,18 +1,10 @@
 #pragma once
 
-/// Number formats of 16 bits and fewer, and the scales of blocks of such numbers, in functions that
-/// compile for processors and GPUs alike. On GPUs, casts are done by their own instructions, as in
-/// training; these functions say what the instructions must give. C++17, and nothing of the rest.
-/// Sources: OCP, "8-bit Floating Point Specification" 1.0 and "Microscaling Formats" 1.0.
+/// Number formats of 16 bits and fewer. On GPUs, casts are done by their own instructions, as in
+/// training; these functions say what the instructions must give.
+/// Source: OCP, "8-bit Floating Point Specification" 1.0.
 
-#include <cstdint>
-#include <cstring>
-
-#if defined __CUDACC__ || defined __HIPCC__
-#define PREQUEL_ANYWHERE __host__ __device__
-#else
-#define PREQUEL_ANYWHERE
-#endif
+#include "calibrate/measure/kernel_arithmetic.hpp"
 
 namespace prequel {
 
@@ -34,21 +26,9 @@ constexpr NarrowFormat kE5m2{5, 2, 15, 0x7b, 0x7f};
 constexpr NarrowFormat kE2m1{2, 1, 1, 0x7, 0x7};
 constexpr NarrowFormat kBf16{8, 7, 127, 0x7f7f, 0x7fff};
 
-PREQUEL_ANYWHERE inline std::uint32_t bits_of_float(float value) {
-  std::uint32_t bits = 0;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-PREQUEL_ANYWHERE inline float float_of_bits(std::uint32_t bits) {
-  float value = 0.0F;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 /// The code of the nearest number, of two as near the one with an even code; what is beyond the
 /// largest finite number becomes that.
-PREQUEL_ANYWHERE inline unsigned to_narrow(float value, const NarrowFormat& format) {
+inline unsigned to_narrow(float value, const NarrowFormat& format) {
   const std::uint32_t bits = bits_of_float(value);
   const std::uint32_t magnitude = bits & 0x7fffffffU;
   if (magnitude > 0x7f800000U) return format.not_a_number;
@@ -74,7 +54,7 @@ PREQUEL_ANYWHERE inline unsigned to_narrow(float value, const NarrowFormat& form
 }
 
 /// Nothing is lost. Codes beyond the largest finite number are no numbers here.
-PREQUEL_ANYWHERE inline float from_narrow(unsigned code, const NarrowFormat& format) {
+inline float from_narrow(unsigned code, const NarrowFormat& format) {
   const unsigned sign_bit = 1U << (format.exponent_bits + format.mantissa_bits);
   const unsigned magnitude = code & (sign_bit - 1U);
   if (magnitude > format.most || (!format.minus_zero && code == sign_bit)) {
@@ -92,22 +72,6 @@ PREQUEL_ANYWHERE inline float from_narrow(unsigned code, const NarrowFormat& for
     left -= step;
   }
   return (code & sign_bit) != 0 ? -value : value;
-}
-
-/// Returns the factor for the numbers of a block by which the largest of them becomes the largest
-/// of the format.
-PREQUEL_ANYWHERE inline float block_factor(float largest, float most) {
-  return most / (largest > 1e-12F ? largest : 1e-12F);
-}
-
-/// The power of two below, or equal: the exponent alone.
-PREQUEL_ANYWHERE inline float power_of_two_below(float value) {
-  return float_of_bits(bits_of_float(value) & 0x7f800000U);
-}
-
-/// e8m0 of the inverse of a power of two.
-PREQUEL_ANYWHERE inline unsigned char inverse_as_e8m0(float power) {
-  return static_cast<unsigned char>(254U - (bits_of_float(power) >> 23));
 }
 
 }  // namespace prequel
