@@ -48,7 +48,7 @@ if(PREQUEL_SANITIZE)
   target_compile_options(prequel_options INTERFACE -Wno-maybe-uninitialized)
   # The address sanitizer sees these, but for alignment; they would take a third of the compiler's time.
   target_compile_options(prequel_options INTERFACE
-    -fsanitize=${PREQUEL_SANITIZE} -fno-sanitize=null,object-size,vptr,alignment
+    -fsanitize=${PREQUEL_SANITIZE} -fno-sanitize=null,object-size,vptr,alignment,pointer-overflow
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(prequel_options INTERFACE -fsanitize=${PREQUEL_SANITIZE})
 endif()

@@ -9,7 +9,7 @@
 
 #include "hw/base/errors.hpp"
 #include "sim/answer/slopes.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

@@ -14,7 +14,7 @@
 #include "hw/base/parallel.hpp"
 #include "hw/base/text.hpp"
 #include "sim/answer/known_spread.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

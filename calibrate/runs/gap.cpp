@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "hw/device.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

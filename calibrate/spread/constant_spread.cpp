@@ -13,7 +13,7 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
 #include "models/stack/software.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

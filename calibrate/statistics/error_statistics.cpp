@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 

@@ -5,7 +5,7 @@
 
 #include <Eigen/Cholesky>
 
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

@@ -12,7 +12,7 @@
 #include "hw/base/nearest.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/units.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "hw/base/portable_math.hpp"
 #include "sim/answer/known_spread.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "hw/base/portable_math.hpp"
 #include "sim/answer/slopes.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

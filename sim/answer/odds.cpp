@@ -9,7 +9,7 @@
 #include <random>
 
 #include "hw/base/portable_math.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

@@ -116,7 +116,4 @@ class LinkSharing {
   std::uint32_t updates_ = 0;
 };
 
-/// The rates of one flow on each route.
-std::vector<double> max_min_rates(std::span<const double> capacities, const Routes& routes);
-
 }  // namespace prequel

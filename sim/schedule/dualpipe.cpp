@@ -1,4 +1,4 @@
-#include "sim/schedule/dualpipe.hpp"
+#include "sim/schedule/two_way.hpp"
 
 #include <algorithm>
 #include <utility>

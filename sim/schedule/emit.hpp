@@ -3,14 +3,11 @@
 /// Any schedule, told to any reader.
 
 #include "models/axes/schedules.hpp"
-#include "sim/schedule/dualpipe.hpp"
 #include "sim/schedule/fully_sharded.hpp"
 #include "sim/schedule/gpipe.hpp"
 #include "sim/schedule/interleaved.hpp"
 #include "sim/schedule/one_f_one_b.hpp"
-#include "sim/schedule/v_half.hpp"
-#include "sim/schedule/v_min.hpp"
-#include "sim/schedule/zb_v.hpp"
+#include "sim/schedule/two_way.hpp"
 #include "sim/schedule/zero_bubble.hpp"
 
 namespace prequel {
@@ -19,6 +16,9 @@ namespace prequel {
 template <Reader R>
 void emit_pipeline(Schedule kind, const PipelineShape& shape, R& reader) {
   if (shape.is_layer_by_layer()) return emit_fully_sharded(shape, reader);
+  const auto in_order = [&](TwoWays ways, const StageOrders& orders) {
+    TwoWayPipeline(shape, ways, reader).run(orders);
+  };
   switch (kind) {
     case Schedule::gpipe: return emit_gpipe(shape, reader);
     case Schedule::one_f_one_b:
@@ -28,11 +28,11 @@ void emit_pipeline(Schedule kind, const PipelineShape& shape, R& reader) {
     case Schedule::zb_h1: return emit_zb_h1(shape, reader);
     case Schedule::zb_h2: return emit_zb_h2(shape, reader);
     case Schedule::zb_2p: return emit_zb_h2<Steps::staggered>(shape, reader);
-    case Schedule::dualpipe: return emit_dualpipe(shape, reader);
-    case Schedule::dualpipe_v: return emit_dualpipe_v(shape, reader);
-    case Schedule::zb_v: return emit_zb_v(shape, reader);
-    case Schedule::v_half: return emit_v_half(shape, reader);
-    case Schedule::v_min: return emit_v_min(shape, reader);
+    case Schedule::dualpipe: return in_order(TwoWays::apart, dualpipe_orders(shape));
+    case Schedule::dualpipe_v: return in_order(TwoWays::folded, dualpipe_v_orders(shape));
+    case Schedule::zb_v: return in_order(TwoWays::folded, zb_v_orders(shape));
+    case Schedule::v_half: return in_order(TwoWays::folded, v_half_orders(shape));
+    case Schedule::v_min: return in_order(TwoWays::folded, v_min_orders(shape));
   }
 }
 

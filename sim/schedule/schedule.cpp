@@ -6,7 +6,6 @@
 #include <cassert>
 
 #include "sim/engine/clock.hpp"
-#include "sim/engine/peak.hpp"
 #include "sim/schedule/emit.hpp"
 #include "sim/schedule/held_moments.hpp"
 
@@ -77,31 +76,6 @@ ScheduleResult run_clock(Schedule kind, const PipelineShape& shape, const BlockT
   // No optimizer waits for the last sends where each stage's step has a clock of its own.
   result.seconds = clock.end();
   return result;
-}
-
-std::vector<double> peak_held(Schedule kind, const PipelineShape& shape,
-                              const BlockTable& changes) {
-  assert(shape_problem(kind, shape).empty());
-  // In buckets or not, the passes are the same; side by side or not, they keep the same.
-  PipelineShape passes = shape;
-  passes.buckets = 0;
-  passes.gathers = Gathers::never;
-  BlockTable all = changes;
-  for (const TaskTraits& task : kTasks) {
-    if (task.in_buckets || task.part_of == task.kind) continue;
-    for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-      for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-        all.at(task.kind, stage, chunk) = changes.at(task.part_of, stage, chunk);
-      }
-    }
-  }
-  Peak peak(all.values(), stream_count(shape));
-  emit_pipeline(kind, passes, peak);
-  std::vector<double> held(shape.stages);
-  for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
-    held[stage] = peak.peak(stream_of(StageStream::compute, stage));
-  }
-  return held;
 }
 
 std::vector<InFlight> in_flight(Schedule kind, const PipelineShape& shape) {

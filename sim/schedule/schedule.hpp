@@ -46,11 +46,6 @@ struct ScheduleResult {
 [[nodiscard]] ScheduleResult run_clock(Schedule kind, const PipelineShape& shape,
                                        const BlockTable& durations);
 
-/// The most that each stage holds at any moment, where `changes` says what a task on the compute
-/// stream takes (positive, when it starts) and frees (negative, when it ends): bytes, say.
-[[nodiscard]] std::vector<double> peak_held(Schedule kind, const PipelineShape& shape,
-                                            const BlockTable& changes);
-
 /// The forward activations that each stage holds, in units of one micro batch in one of its chunks,
 /// counted until the whole backward is done: the most, and the moments that may be the fullest.
 [[nodiscard]] std::vector<InFlight> in_flight(Schedule kind, const PipelineShape& shape);

@@ -1,4 +1,4 @@
-#include "sim/schedule/zb_v.hpp"
+#include "sim/schedule/two_way.hpp"
 
 #include <array>
 #include <queue>

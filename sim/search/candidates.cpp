@@ -40,10 +40,6 @@ void set_variant(Plan& plan, const PlanVariant& variant) {
   plan.cuda_graphs = variant.cuda_graphs;
 }
 
-bool is_of_variant(std::string_view axis) {
-  return axis == "cp_comm" || axis == "dispatcher" || axis == "overlap" || axis == "cuda_graphs";
-}
-
 std::vector<PlanVariant> variants_of(const Candidate& candidate) {
   return candidate.variants ? *candidate.variants
                             : std::vector<PlanVariant>{variant_of(candidate.plan)};

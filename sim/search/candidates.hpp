@@ -27,7 +27,9 @@ struct PlanVariant {
 PlanVariant variant_of(const Plan& plan);
 void set_variant(Plan& plan, const PlanVariant& variant);
 /// Tests whether an axis is one of those.
-bool is_of_variant(std::string_view axis);
+inline bool is_of_variant(std::string_view axis) {
+  return axis == "cp_comm" || axis == "dispatcher" || axis == "overlap" || axis == "cuda_graphs";
+}
 
 /// Plans that differ in their variants alone, and the shape of the model that they are for.
 struct Candidate {

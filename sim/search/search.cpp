@@ -66,14 +66,12 @@ double value_of(const SearchLimits& limits, const Plan& plan, double sec_per_ite
   if (objective == SearchGoal::gpus) {
     return static_cast<double>(plan.gpus) + sec_per_iter / (1 + sec_per_iter);
   }
-  const double per_token =
-      seconds_in_all(limits, plan, sec_per_iter) / static_cast<double>(plan.gbs * plan.seq_len);
+  const double per_token = seconds_in_all(limits, plan, sec_per_iter) / tokens_of_step(plan);
   return objective == SearchGoal::days ? per_token : per_token * static_cast<double>(plan.gpus);
 }
 
 bool is_in_time(const SearchLimits& limits, const Plan& plan, double sec_per_iter) {
-  return static_cast<double>(plan.gbs * plan.seq_len) >=
-         limits.least_rate * seconds_in_all(limits, plan, sec_per_iter);
+  return tokens_of_step(plan) >= limits.least_rate * seconds_in_all(limits, plan, sec_per_iter);
 }
 
 /// Tests whether the facts meet the requirements that speak of the memory, or those that do not.

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 #include "tests/calibrate/shipped_tables.hpp"
 
 using namespace prequel;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ void replace_file(std::string& call, const std::string& name, const TemporaryFol
 
 TEST_CASE("every call of prequel in the README and the pages does what it says") {
   const std::string program = "prequel ";
+  std::set<std::string> known;
   for (const std::string& page : pages()) {
     CAPTURE(page);
     const TemporaryFolder folder;
@@ -45,7 +47,7 @@ TEST_CASE("every call of prequel in the README and the pages does what it says")
     for (std::string line; std::getline(lines, line);) {
       const bool shown_only = line.find("mine.csv") != std::string::npos;
       const bool reports = line.find("report.html") != std::string::npos;
-      if (!line.starts_with(program) || shown_only) continue;
+      if (!line.starts_with(program) || shown_only || !known.insert(line).second) continue;
       if (reports && *kReportPage == '\0') continue;  // a build without reports
       CAPTURE(line);
       std::string call = line.substr(program.size());

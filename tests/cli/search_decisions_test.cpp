@@ -302,6 +302,17 @@ TEST_CASE("where nothing is in time, it is said how long the training would take
   CHECK(none.out.substr(without, none.out.find('\n', without) - without).ends_with(" days"));
 }
 
+TEST_CASE("tokens that short samples compute are counted against the time, not whole rows") {
+  const std::string asked =
+      "search --model llama-3-8b --cluster dgx-h100 --software hf-trainer-fsdp-2025 --nodes 1 "
+      "--gbs 64 --seq-len 2048 --lengths alpaca-en --pp 1 --tokens 1e10 --within ";
+  CHECK(run_prequel(asked + "30h").status == 1);  // whole rows would take a third of it
+  const ProgramResult enough = run_prequel(asked + "60h --json");
+  REQUIRE(enough.status == 0);
+  const Json best = Json::parse(enough.out).at("plans").at(0);
+  CHECK(best.at("gpu_hours") <= 60.0 * 8);
+}
+
 TEST_CASE("a search takes its own table back as plans, and finds the same again") {
   const TemporaryFolder folder;
   const std::string asked =

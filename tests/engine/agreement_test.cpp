@@ -11,8 +11,8 @@
 #include "sim/engine/clock.hpp"
 #include "sim/engine/contention.hpp"
 #include "sim/engine/event_queue.hpp"
-#include "sim/engine/peak.hpp"
 #include "sim/schedule/emit.hpp"
+#include "sim/schedule/held_moments.hpp"
 #include "sim/schedule/least_time.hpp"
 #include "sim/schedule/ranks.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -453,17 +453,15 @@ TEST_CASE("what is held at the most is that of all micro batches, though few are
     for (int plan = 0; plan < 200; ++plan) {
       CAPTURE(plan);
       const auto shape = plans.shape(schedule);
-      BlockTable changes(shape);
+      BlockTable one_each(shape);
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
         for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
-          const double bytes = plans.between(0, 1000);
-          changes.at(TaskKind::forward, stage, chunk) = 2 * bytes;
-          changes.at(TaskKind::backward, stage, chunk) = -2 * bytes;
-          changes.at(TaskKind::input_gradient, stage, chunk) = -bytes;
-          changes.at(TaskKind::weight_gradient, stage, chunk) = -bytes;
+          one_each.at(TaskKind::forward, stage, chunk) = 1;
+          one_each.at(TaskKind::backward, stage, chunk) = -1;
+          one_each.at(TaskKind::weight_gradient, stage, chunk) = -1;
         }
       }
-      REQUIRE(peak_held(schedule, shape, changes) == held_by_all(schedule, shape, changes));
+      REQUIRE(most_in_flight(schedule, shape) == held_by_all(schedule, shape, one_each));
     }
   }
 }
@@ -485,7 +483,7 @@ TEST_CASE("the moments of a stage hold the most bytes that it ever holds, whatev
         }
       }
       const auto stages = in_flight(schedule, shape);
-      const auto peaks = peak_held(schedule, shape, changes);
+      const auto peaks = held_by_all(schedule, shape, changes);
       for (std::uint32_t stage = 0; stage < shape.stages; ++stage) {
         double most = 0;
         for (const ChunkMoment& moment : stages[stage].moments) {
@@ -502,15 +500,15 @@ TEST_CASE("the moments of a stage hold the most bytes that it ever holds, whatev
   }
 }
 
-/// Tells how many tasks a peak is told of.
-class CountingPeak : public Peak {
+/// Tells how many tasks the moments of a peak are found from.
+class CountingMoments : public HeldMoments {
  public:
-  using Peak::Peak;
+  using HeldMoments::HeldMoments;
 
   template <class... Tokens>
   Token run(StreamId stream, PriceId price, Label label, Tokens... after) {
     ++told;
-    return Peak::run(stream, price, label, after...);
+    return HeldMoments::run(stream, price, label, after...);
   }
 
   std::size_t told = 0;
@@ -521,8 +519,7 @@ TEST_CASE("a peak is told no more of a billion micro batches than of a thousand"
     CAPTURE(name(schedule));
     const auto told = [&](std::uint32_t micro_batches) {
       const PipelineShape shape = plain_shape(schedule, 8, micro_batches);
-      const BlockTable table(shape);
-      CountingPeak peak(table.values(), stream_count(shape));
+      CountingMoments peak(shape);
       emit_pipeline(schedule, shape, peak);
       return peak.told;
     };

@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "tests/engine/max_min_rates.hpp"
 #include "tests/hw/fabric/fabrics.hpp"
 
 using namespace prequel;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "sim/engine/contention.hpp"
+#include "tests/engine/max_min_rates.hpp"
 #include "tests/hw/fabric/fabrics.hpp"
 
 using namespace prequel;

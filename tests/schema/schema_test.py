@@ -1,6 +1,7 @@
 """The JSON Schemas of data/schema/ say what prequel's readers say, and describe what it prints."""
 
 import copy
+import functools
 import glob
 import json
 import os
@@ -29,6 +30,7 @@ BETWEEN_FIELDS = re.compile(
 )
 
 
+@functools.cache
 def schema_validator(kind):
     path = ROOT / "data" / "schema" / f"{kind}-1.json"
     schema = json.loads(path.read_text())

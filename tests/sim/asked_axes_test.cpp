@@ -22,13 +22,13 @@
 namespace prequel {
 namespace {
 
-using Asked = std::map<std::string, std::string>;  // JSON of values, by axis
+using AskedValues = std::map<std::string, std::string>;  // JSON of values, by axis
 
 struct Base {
   const char* model;
   const char* cluster;
   const char* software;
-  Asked plan;
+  AskedValues plan;
 };
 
 const std::vector<Base>& bases() {
@@ -100,12 +100,12 @@ struct PlanAnswer {
   std::vector<double> numbers;  ///< seconds and bytes
 };
 
-PlanAnswer answer_to(const Base& base, const Asked& more) {
+PlanAnswer answer_to(const Base& base, const AskedValues& more) {
   JobRequest request;
   request.model = base.model;
   request.cluster = base.cluster;
   request.software = base.software;
-  Asked plan = base.plan;
+  AskedValues plan = base.plan;
   for (const auto& [axis, value] : more) plan[axis] = value;
   for (const auto& [axis, value] : plan) request.overrides.push_back({"plan." + axis, value});
   PlanAnswer result;

@@ -24,7 +24,7 @@
 #include "sim/answer/interval.hpp"
 #include "sim/answer/known_spread.hpp"
 #include "sim/answer/prediction.hpp"
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 #include "sim/answer/timeline.hpp"
 #include "sim/answer/what_if.hpp"
 #include "sim/step/plan_memory.hpp"

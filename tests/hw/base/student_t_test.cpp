@@ -1,4 +1,4 @@
-#include "sim/answer/student_t.hpp"
+#include "hw/base/student_t.hpp"
 
 #include <doctest/doctest.h>
 
