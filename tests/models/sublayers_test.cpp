@@ -133,17 +133,17 @@ TEST_CASE("Megatron-Bridge's counts of FLOPs follow from the shapes") {
     std::int64_t depths;
   };
   using enum FlopsConvention;
-  const Printed kPrinted[] = {{"nemotron-3-nano-30b-a3b", bridge_hybrid, 8192, 22.278, 0},
-                              {"nemotron-3.5-lightning", bridge_hybrid, 8192, 28.147, 2},
-                              {"nemotron-3-nano-4b", bridge_hybrid, 4096, 20.5555, 0},
-                              {"nemotron-3-super-120b-a12b", bridge_hybrid, 8192, 84.727, 2},
-                              {"nemotron-3-ultra-550b-a55b", bridge_hybrid, 8192, 358.915, 2},
-                              {"glm-5.2", bridge_dsa, 2048, 285.949, 1},
-                              {"glm-5.2", bridge_dsa, 4096, 304.042, 1},
-                              {"qwen3.5-35b-a3b", bridge_gdn, 4096, 22.471, 1},
-                              {"deepseek-v4-flash", bridge_dsv4, 4096, 90.78, 1},
-                              {"qwen3.5-27b", bridge_gdn, 4096, 167.393, 1}};
-  for (const Printed& printed : kPrinted) {
+  const Printed kPublished[] = {{"nemotron-3-nano-30b-a3b", bridge_hybrid, 8192, 22.278, 0},
+                                {"nemotron-3.5-lightning", bridge_hybrid, 8192, 28.147, 2},
+                                {"nemotron-3-nano-4b", bridge_hybrid, 4096, 20.5555, 0},
+                                {"nemotron-3-super-120b-a12b", bridge_hybrid, 8192, 84.727, 2},
+                                {"nemotron-3-ultra-550b-a55b", bridge_hybrid, 8192, 358.915, 2},
+                                {"glm-5.2", bridge_dsa, 2048, 285.949, 1},
+                                {"glm-5.2", bridge_dsa, 4096, 304.042, 1},
+                                {"qwen3.5-35b-a3b", bridge_gdn, 4096, 22.471, 1},
+                                {"deepseek-v4-flash", bridge_dsv4, 4096, 90.78, 1},
+                                {"qwen3.5-27b", bridge_gdn, 4096, 167.393, 1}};
+  for (const Printed& printed : kPublished) {
     CAPTURE(printed.model);
     const Transformer model = shipped_model(printed.model);
     CHECK(model.next_token_layers == printed.depths);
