@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "hw/base/errors.hpp"
-#include "sim/answer/slopes.hpp"
 #include "hw/base/student_t.hpp"
+#include "sim/answer/slopes.hpp"
 
 namespace prequel {
 namespace {

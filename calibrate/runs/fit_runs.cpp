@@ -12,9 +12,9 @@
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
 #include "hw/base/parallel.hpp"
+#include "hw/base/student_t.hpp"
 #include "hw/base/text.hpp"
 #include "sim/answer/known_spread.hpp"
-#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

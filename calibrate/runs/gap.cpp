@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "hw/device.hpp"
 #include "hw/base/student_t.hpp"
+#include "hw/device.hpp"
 
 namespace prequel {
 namespace {

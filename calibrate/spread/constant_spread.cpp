@@ -12,8 +12,8 @@
 #include "calibrate/validate/run_inputs.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/json_cursor.hpp"
-#include "models/stack/software.hpp"
 #include "hw/base/student_t.hpp"
+#include "models/stack/software.hpp"
 
 namespace prequel {
 namespace {

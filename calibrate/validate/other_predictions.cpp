@@ -10,9 +10,9 @@
 #include "hw/base/csv.hpp"
 #include "hw/base/errors.hpp"
 #include "hw/base/nearest.hpp"
+#include "hw/base/student_t.hpp"
 #include "hw/base/text.hpp"
 #include "hw/base/units.hpp"
-#include "hw/base/student_t.hpp"
 
 namespace prequel {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "hw/base/portable_math.hpp"
-#include "sim/answer/known_spread.hpp"
 #include "hw/base/student_t.hpp"
+#include "sim/answer/known_spread.hpp"
 
 namespace prequel {
 namespace {

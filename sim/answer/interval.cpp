@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "hw/base/portable_math.hpp"
-#include "sim/answer/slopes.hpp"
 #include "hw/base/student_t.hpp"
+#include "sim/answer/slopes.hpp"
 
 namespace prequel {
 namespace {

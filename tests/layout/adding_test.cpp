@@ -59,8 +59,8 @@ TEST_CASE("the list of what an axis touches is true of a searched one and of a d
   // for most are said by axis.
   check_listed("An axis of plans", "cp",
                {"calibrate/spread/stack_spread.cpp", "calibrate/validate/validation.cpp",
-                "calibrate/validate/validation.hpp", "cli/maintain/main.cpp",
-                "cli/mcp/tools.cpp", "models/job/spelled_plan.cpp", "sim/search/nearest_plan.cpp"});
+                "calibrate/validate/validation.hpp", "cli/maintain/main.cpp", "cli/mcp/tools.cpp",
+                "models/job/spelled_plan.cpp", "sim/search/nearest_plan.cpp"});
 }
 
 TEST_CASE("beside its physics and other tools' names, an axis is named in three files at most") {
@@ -80,11 +80,10 @@ TEST_CASE("beside its physics and other tools' names, an axis is named in three 
   CHECK(elsewhere("cp") ==
         std::set<std::string>{
             "calibrate/spread/stack_spread.cpp", "calibrate/validate/validation.cpp",
-            "calibrate/validate/validation.hpp", "cli/maintain/main.cpp",
-            "cli/mcp/tools.cpp", "cli/text/layout_text.cpp", "models/axes/axes.hpp",
-            "models/job/spelled_plan.cpp", "sim/answer/known_spread.cpp",
-            "sim/answer/plan_scatter.cpp", "sim/answer/uncertainty.cpp",
-            "sim/answer/uncertainty.hpp", "sim/search/space.cpp"});
+            "calibrate/validate/validation.hpp", "cli/maintain/main.cpp", "cli/mcp/tools.cpp",
+            "cli/text/layout_text.cpp", "models/axes/axes.hpp", "models/job/spelled_plan.cpp",
+            "sim/answer/known_spread.cpp", "sim/answer/plan_scatter.cpp",
+            "sim/answer/uncertainty.cpp", "sim/answer/uncertainty.hpp", "sim/search/space.cpp"});
 }
 
 TEST_CASE("the list of what a schedule touches is true") {
