@@ -209,6 +209,21 @@ TEST_CASE("quotes in substitutions in quotes leave the rest of the script as it 
   CHECK(layers("N2=`wc -l < hosts`\nL=32") == 32);
 }
 
+TEST_CASE("two brackets that do not close together are of a group in a group") {
+  CHECK(layers("N=$((cat hosts) | wc -l)\nL=24") == 24);
+  CHECK(layers("((cat hosts; echo b) | wc -l)\nL=24") == 24);
+  CHECK(layers("if ((cat hosts) | grep -q a); then echo; fi\nL=24") == 24);
+  CHECK(layers("L=$((4 * (2 + 4)))") == 24);
+}
+
+TEST_CASE("what looks like a case but for its in is read once, however deep") {
+  std::string inner = "x";
+  for (int i = 0; i < 16; ++i) inner = "$(case " + inner + ")";
+  std::string before;
+  for (int i = 0; i < 2000; ++i) before += "a " + inner + "\n";  // twice a level: ten minutes
+  CHECK(layers(before + "case $L\nL=24") == 24);
+}
+
 TEST_CASE("arithmetic of all spellings is done") {
   CHECK(layers("A=4\n((L = A * 8))") == 32);
   CHECK(layers("A=4\nlet L=A*8") == 32);

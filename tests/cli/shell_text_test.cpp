@@ -18,7 +18,7 @@ TEST_CASE("brackets end where bash ends them") {
   CHECK(inside("$(a") == "$(a");
   CHECK(inside("$(a \"b)") == "$(a \"b)");
   CHECK(inside("$(( (A*(B+1)) )) + 1") == "$(( (A*(B+1)) ))");
-  CHECK(inside("$((A) + B)") == "$");
+  CHECK(inside("$((A) | B)") == "$((A) | B)");  // a group in a substitution
 }
 
 TEST_CASE("functions are found with their bodies") {

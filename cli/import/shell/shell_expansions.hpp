@@ -85,7 +85,7 @@ class ShellExpansions {
     const char sign = text.size() < 2 ? '\0' : text[0] == '`' ? '`' : text[1];
     if (sign == '\0') {
       return std::string(text);
-    } else if (sign == '`' || (sign == '(' && !text.starts_with("$(("))) {
+    } else if (sign == '`' || (sign == '(' && !(text.starts_with("$((") && text.ends_with("))")))) {
       env_.spend(text.size() - 1);
       value = substitution(sign == '`' ? inside(1, 1) : text.substr(2, text.rfind(')') - 2));
       if (!value) return in_one_word(text);

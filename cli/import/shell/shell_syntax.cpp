@@ -17,6 +17,8 @@ constexpr std::size_t kNowhere = std::string_view::npos;
 constexpr int kMostInside = 16;    // substitutions in substitutions
 constexpr int kMostBranches = 64;  // in branches
 constexpr std::size_t kLongestSubstitution = 1u << 14;
+constexpr std::size_t kLongestBraces = 1u << 12;
+constexpr std::size_t kLongestArithmetic = 1u << 10;
 /// Letters that end a plain piece of a word; a NUL byte is passed over.
 constexpr std::string_view kSpecial(" \t\r\n;|&<>()\"'\\$`\0", 17);
 
@@ -28,7 +30,7 @@ std::size_t end_of_expansion(std::string_view text, std::size_t at, int depth, b
 
 /// Behind the `))` of the `((` at `at`. npos where there is none.
 std::size_t end_of_arithmetic(std::string_view text, std::size_t at) {
-  text = text.substr(0, at + kLongestSubstitution);
+  text = text.substr(0, at + kLongestArithmetic);
   int open = 0;
   for (; at < text.size(); ++at) {
     if (text[at] == '(') ++open;
@@ -73,7 +75,7 @@ class Parser {
       } else if (is_one_of(c, ";&|")) {
         sign = c == '|' ? Sign::pipe : Sign::none;
         ++at_;
-      } else if (c == ')' || (c == '(' && !is_next("(("))) {
+      } else if (c == ')' || (c == '(' && !begins_arithmetic())) {
         bracket(c);
       } else {
         const std::string_view word = plain_word();
@@ -97,6 +99,10 @@ class Parser {
  private:
   [[nodiscard]] bool is_next(std::string_view sign) const {
     return text_.substr(at_).starts_with(sign);
+  }
+  /// Tests whether `((…))` is here, and no group in a group.
+  [[nodiscard]] bool begins_arithmetic() const {
+    return is_next("((") && end_of_arithmetic(text_, at_) != kNowhere;
   }
   /// The letters here up to a blank or a sign.
   [[nodiscard]] std::string_view plain_word() const {
@@ -199,8 +205,8 @@ class Parser {
   /// `NAME in WORD…`, or `((…))`, which says nothing.
   void header(ShellCommand& made) {
     skip_in_line();
-    if (is_next("((")) {
-      at_ = std::min(end_of_arithmetic(text_, at_), text_.size());
+    if (begins_arithmetic()) {
+      at_ = end_of_arithmetic(text_, at_);
       return;
     }
     ShellCommand given = simple();
@@ -209,14 +215,21 @@ class Parser {
     made.words.assign(given.words.begin() + 2, given.words.end());
   }
 
-  /// `case WORD in PATTERN) …;; esac`. False where it is none.
+  /// `case WORD in PATTERN) …;; esac`; a simple command where no `in` follows. False where no word
+  /// does.
   bool selection(ShellCommand& made) {
     skip_in_line();
     if (at_ >= text_.size() || is_one_of(text_[at_], "\n;|&<>()")) return false;
     made.kind = Kind::selection;
     made.words.push_back(word());
+    const std::size_t behind = at_;
     skip_blanks();
-    if (plain_word() != "in") return false;
+    if (plain_word() != "in") {  // its substitutions are not to be read again
+      at_ = behind;
+      made.words.insert(made.words.begin(), ShellWord{.parts = {{false, "case"}}});
+      made = simple({.words = std::move(made.words)});
+      return true;
+    }
     at_ += 2;
     took_ = {};
     while (at_ < text_.size() && took_ != "esac") {
@@ -285,8 +298,8 @@ class Parser {
     return true;
   }
 
-  ShellCommand simple() {
-    ShellCommand made;
+  /// Reads a command behind the words that are known of it.
+  ShellCommand simple(ShellCommand made = {}) {
     bool tests = false;  // in `[[ … ]]`, where signs are words
     bool commented = false;
     while (at_ < text_.size() && text_[at_] != '\n') {
@@ -307,16 +320,13 @@ class Parser {
         redirect(made);
       } else if (c == '<') {
         ++at_;
-      } else if (is_next("((") && std::ranges::all_of(made.words, [](const ShellWord& one) {
-                   return one.text() == "!";
-                 })) {
-        const std::size_t begin = at_ + 2;
-        const std::size_t end = end_of_arithmetic(text_, at_);
-        at_ = std::min(end, text_.size());
-        if (end == kNowhere) break;
+      } else if (std::ranges::all_of(made.words,
+                                     [](const ShellWord& one) { return one.text() == "!"; }) &&
+                 begins_arithmetic()) {
+        const std::size_t begin = std::exchange(at_, end_of_arithmetic(text_, at_)) + 2;
         made.words.push_back(
             {.arithmetic = true,
-             .parts = {{false, std::string(text_.substr(begin, end - begin - 2))}}});
+             .parts = {{false, std::string(text_.substr(begin, at_ - begin - 2))}}});
       } else if (sign || c == ';') {
         break;
       } else {
@@ -436,7 +446,7 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at, int depth) {
 
 /// Where the `{` at `at` ends; those inside it count.
 std::size_t end_of_braces(std::string_view text, std::size_t at) {
-  text = text.substr(0, at + kLongestSubstitution);
+  text = text.substr(0, at + kLongestBraces);
   int open = 0;
   for (; at < text.size(); ++at) {
     if (text[at] == '{') ++open;
@@ -453,9 +463,10 @@ std::size_t end_of_expansion(std::string_view text, std::size_t at, int depth, b
   if (text[at] == '`' || next == '[') {
     end = text.find(next == '[' && text[at] == '$' ? ']' : '`', begin);
     end = end == kNowhere ? end : end + 1;
-  } else if (text.substr(begin, 2) == "((") {
-    end = end_of_arithmetic(text, begin);
   } else if (next == '(') {
+    // Brackets that do not close together are of a group in a substitution.
+    end = text.substr(begin, 2) == "((" ? end_of_arithmetic(text, begin) : kNowhere;
+    if (end != kNowhere) return end;
     end = end_of_brackets(text, begin, depth + 1);
     open = end == kNowhere;
     return open ? std::min(text.find(')', begin), text.size() - 1) + 1 : end;
