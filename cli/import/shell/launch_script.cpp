@@ -510,7 +510,8 @@ class ScriptReader : public ShellExpansions {
     const auto count = command.size() > 1 ? parse_integer(command[1]) : std::optional(1LL);
     Words& all = *state().arguments;
     const auto held = static_cast<long long>(all.size());
-    all.erase(all.begin(), all.begin() + std::clamp(count.value_or(1), 0LL, held));
+    all.erase(all.begin(),
+              std::next(all.begin(), std::ptrdiff_t(std::clamp(count.value_or(1), 0LL, held))));
   }
 
   // Commands in commands.
