@@ -67,10 +67,6 @@ bool holds_command(std::string_view value) {
          value.find(" -m ") != std::string_view::npos;
 }
 
-std::string in_one_line(std::span<const std::string> words) {
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
 /// The alternatives as words: "7B, 13B or another".
 std::string told(const OpenChain& chain) {
   std::string text;
@@ -196,7 +192,7 @@ class ScriptReader : public ShellExpansions {
     Truth earlier = false;
     BranchEnd end;
     if (command.kind == Kind::selection) end.subject = value_of(command.words.front());
-    run_simple({}, !skips_);
+    tell_defaults(!skips_);
     env_.open_chain();
     for (const ShellBranch& branch : command.branches) {
       end.value.clear();
@@ -233,8 +229,8 @@ class ScriptReader : public ShellExpansions {
     Words values;
     for (const ShellWord& word : command.words) split_words(value_of(word), values);
     keeps_elements_ = false;
-    if (skips_) return defaults_.clear();
-    tell_defaults();
+    tell_defaults(!skips_);
+    if (skips_) return;
     const bool open = std::ranges::any_of(values, [](const std::string& value) {
       return value.find_first_of("$`*?{") != std::string::npos;
     });
@@ -298,8 +294,11 @@ class ScriptReader : public ShellExpansions {
   }
 
   // Simple commands.
-  void tell_defaults() {
-    for (const auto& [name, value] : std::exchange(defaults_, {})) {
+  /// Tells the defaults that a command has taken, if it runs.
+  void tell_defaults(bool runs) {
+    const auto taken = std::exchange(defaults_, {});
+    if (!runs) return;
+    for (const auto& [name, value] : taken) {
       const bool argument = !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) != 0;
       env_.assume(fmt::format("{}{}={}: the script's default", argument ? "$" : "", name,
                               printable(value)));
@@ -308,9 +307,8 @@ class ScriptReader : public ShellExpansions {
 
   /// Sets what a command of assignments sets, else keeps its words; quoted commands are read too.
   void run_simple(Words command, Truth runs) {
-    if (runs == false) return defaults_.clear();
-    tell_defaults();
-    if (command.empty()) return;
+    tell_defaults(runs != false);
+    if (runs == false || command.empty()) return;
     const std::string& first = command.front();
     if (first == "exit" || first == "return") env_.leave();
     if (first == "shift" && runs == true) shift(command);
@@ -598,8 +596,7 @@ class ScriptReader : public ShellExpansions {
     defaults_ = std::move(defaults);
     prints_ = prints;
     const bool known = !std::exchange(opaque_, opaque);
-    const std::string text =
-        fmt::format("{}", fmt::join(std::span(words).subspan(std::min(begin, words.size())), " "));
+    const std::string text = in_one_line(std::span(words).subspan(std::min(begin, words.size())));
     words.resize(begin);
     env_.spend(text.size());
     return known ? std::optional(text) : std::nullopt;

@@ -178,7 +178,7 @@ std::vector<std::string> asked_by(const std::vector<std::string>& command) {
       ask(options, "--num_gpus", std::ranges::count(first.substr(colon), ',') + 1);
     }
   } else if (program == "qsub") {
-    options = requested("#PBS", fmt::format("{}", fmt::join(command, " ")));
+    options = requested("#PBS", in_one_line(command));
   } else if (program == "torchx") {
     const std::string shape = value("-j", "-j");
     const std::size_t sign = std::min(shape.find('x'), shape.size());

@@ -71,9 +71,7 @@ class ShellExpansions {
   /// `((…))` as a test of its value, or as an assignment.
   void add_arithmetic(const std::string& text, Words& words) {
     if (auto word = assigned_number(text)) return words.push_back(std::move(*word));
-    std::string unknown = fmt::format("$(({}))", text);
-    std::erase_if(unknown, is_shell_blank);
-    words.insert(words.end(), {"[", number_of(text).value_or(unknown), "-ne", "0", "]"});
+    words.insert(words.end(), {"[", number_or_text(text), "-ne", "0", "]"});
   }
 
   /// Returns the value of one `$…` or of backticks; the text itself where nothing is known.
@@ -98,7 +96,7 @@ class ShellExpansions {
     } else if (sign == '#' || sign == '@' || sign == '*') {
       const Arguments& all = state().arguments;
       if (all) {
-        value = sign == '#' ? std::to_string(all->size()) : fmt::format("{}", fmt::join(*all, " "));
+        value = sign == '#' ? std::to_string(all->size()) : in_one_line(*all);
       }
     } else {
       value = variable(text.substr(1));
@@ -219,13 +217,18 @@ class ShellExpansions {
     }));
   }
 
+  /// The same; what is not known stays as `$((…))` without blanks.
+  std::string number_or_text(const std::string& text) {
+    std::string unknown = fmt::format("$(({}))", text);
+    std::erase_if(unknown, is_shell_blank);
+    return number_of(text).value_or(unknown);
+  }
+
   /// `A = B * 2` as `A=8`.
   std::optional<std::string> assigned_number(std::string_view text) {
     const auto found = arithmetic_assignment(text);
     if (!found) return std::nullopt;
-    std::string unknown = fmt::format("$(({}))", found->value);
-    std::erase_if(unknown, is_shell_blank);
-    return found->name + "=" + number_of(found->value).value_or(unknown);
+    return found->name + "=" + number_or_text(found->value);
   }
 
   /// Returns the output of a command, as far as it is known.
@@ -266,7 +269,7 @@ class ShellExpansions {
     const auto sign = std::ranges::find(first, kHereString);
     std::optional<std::string> text;
     if (sign != first.end()) {
-      text = fmt::format("{}", fmt::join(sign + 1, first.end(), " "));
+      text = in_one_line({sign + 1, first.end()});
       first.erase(sign, first.end());
     } else {
       text = said(first);

@@ -182,7 +182,7 @@ std::optional<std::string> said(const Words& command) {
   const bool brief = !words.empty() && words[0].size() > 1 && words[0][0] == '-' &&
                      words[0].find_first_not_of("neE", 1) == std::string::npos;
   if (echoes && brief) words = words.subspan(1);
-  const std::string text = fmt::format("{}", fmt::join(words, " "));
+  const std::string text = in_one_line(words);
   return echoes ? std::optional(text) : shell_number(text);
 }
 

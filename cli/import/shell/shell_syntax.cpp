@@ -28,8 +28,10 @@ bool is_one_of(char c, std::string_view letters) {
 
 std::size_t end_of_expansion(std::string_view text, std::size_t at, int depth, bool& open);
 
-/// Behind the `))` of the `((` at `at`. npos where there is none.
+/// Behind the `((…))` at `at`. npos where there is none: brackets that do not close together are of
+/// a group in a group.
 std::size_t end_of_arithmetic(std::string_view text, std::size_t at) {
+  if (text.substr(at, 2) != "((") return kNowhere;
   text = text.substr(0, at + kLongestArithmetic);
   int open = 0;
   for (; at < text.size(); ++at) {
@@ -75,7 +77,7 @@ class Parser {
       } else if (is_one_of(c, ";&|")) {
         sign = c == '|' ? Sign::pipe : Sign::none;
         ++at_;
-      } else if (c == ')' || (c == '(' && !begins_arithmetic())) {
+      } else if (c == ')' || (c == '(' && end_of_arithmetic(text_, at_) == kNowhere)) {
         bracket(c);
       } else {
         const std::string_view word = plain_word();
@@ -99,10 +101,6 @@ class Parser {
  private:
   [[nodiscard]] bool is_next(std::string_view sign) const {
     return text_.substr(at_).starts_with(sign);
-  }
-  /// Tests whether `((…))` is here, and no group in a group.
-  [[nodiscard]] bool begins_arithmetic() const {
-    return is_next("((") && end_of_arithmetic(text_, at_) != kNowhere;
   }
   /// The letters here up to a blank or a sign.
   [[nodiscard]] std::string_view plain_word() const {
@@ -205,8 +203,8 @@ class Parser {
   /// `NAME in WORD…`, or `((…))`, which says nothing.
   void header(ShellCommand& made) {
     skip_in_line();
-    if (begins_arithmetic()) {
-      at_ = end_of_arithmetic(text_, at_);
+    if (const std::size_t end = end_of_arithmetic(text_, at_); end != kNowhere) {
+      at_ = end;
       return;
     }
     ShellCommand given = simple();
@@ -320,13 +318,13 @@ class Parser {
         redirect(made);
       } else if (c == '<') {
         ++at_;
-      } else if (std::ranges::all_of(made.words,
-                                     [](const ShellWord& one) { return one.text() == "!"; }) &&
-                 begins_arithmetic()) {
-        const std::size_t begin = std::exchange(at_, end_of_arithmetic(text_, at_)) + 2;
-        made.words.push_back(
-            {.arithmetic = true,
-             .parts = {{false, std::string(text_.substr(begin, at_ - begin - 2))}}});
+      } else if (const std::size_t end = end_of_arithmetic(text_, at_);
+                 end != kNowhere && std::ranges::all_of(made.words, [](const ShellWord& one) {
+                   return one.text() == "!";
+                 })) {
+        const std::string_view inside = text_.substr(at_ + 2, end - at_ - 4);
+        made.words.push_back({.arithmetic = true, .parts = {{false, std::string(inside)}}});
+        at_ = end;
       } else if (sign || c == ';') {
         break;
       } else {
@@ -464,8 +462,7 @@ std::size_t end_of_expansion(std::string_view text, std::size_t at, int depth, b
     end = text.find(next == '[' && text[at] == '$' ? ']' : '`', begin);
     end = end == kNowhere ? end : end + 1;
   } else if (next == '(') {
-    // Brackets that do not close together are of a group in a substitution.
-    end = text.substr(begin, 2) == "((" ? end_of_arithmetic(text, begin) : kNowhere;
+    end = end_of_arithmetic(text, begin);
     if (end != kNowhere) return end;
     end = end_of_brackets(text, begin, depth + 1);
     open = end == kNowhere;

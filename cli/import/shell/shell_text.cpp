@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "hw/base/csv.hpp"
 #include "hw/base/text.hpp"
 
@@ -146,6 +148,10 @@ void split_words(std::string_view text, std::vector<std::string>& words) {
     if (!word.empty() && word != "\\") words.emplace_back(word);  // a line that goes on
     while (at < text.size() && is_shell_blank(text[at])) ++at;
   }
+}
+
+std::string in_one_line(std::span<const std::string> words) {
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 std::optional<std::string> option_value(const std::vector<std::string>& command,

@@ -30,6 +30,8 @@ std::string with_blanks(std::string text);
 bool is_list(std::string_view word);
 /// Appends the words between blanks.
 void split_words(std::string_view text, std::vector<std::string>& words);
+/// Returns the words with a blank between two.
+std::string in_one_line(std::span<const std::string> words);
 
 /// Returns the value of an option: `-d X`, `-dX` or `--name=X`; the first counts.
 std::optional<std::string> option_value(const std::vector<std::string>& command,
