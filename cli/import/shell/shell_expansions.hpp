@@ -269,7 +269,7 @@ class ShellExpansions {
     const auto sign = std::ranges::find(first, kHereString);
     std::optional<std::string> text;
     if (sign != first.end()) {
-      text = in_one_line({sign + 1, first.end()});
+      text = in_one_line(Words(sign + 1, first.end()));
       first.erase(sign, first.end());
     } else {
       text = said(first);
